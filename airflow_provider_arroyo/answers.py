@@ -55,7 +55,7 @@ def from_micros(value: object) -> object:
 
 
 def to_micros(instant: datetime) -> int:
-    """An aware instant as microseconds since 1970."""
+    """Return an aware instant as microseconds since 1970."""
     return (instant - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -182,12 +182,12 @@ class Problem:
 
 
 def _table_of(scan: str) -> str:
-    """The table that is read, out of words like `Scan changes of orders (id, amount), watermark at`."""
+    """Return the table that is read, out of words like `Scan changes of orders (id, amount), watermark at`."""
     return scan.partition(" (")[0].removeprefix("Scan ").removeprefix("changes of ")
 
 
 def read(kind: type[T], data: object) -> T:
-    """The JSON value as a `kind`; a value that is not one is a `BadAnswerError`."""
+    """Return the JSON value as a `kind`; a value that is not one is a `BadAnswerError`."""
     try:
         answer: T = _adapter(kind).validate_python(data)
     except ValidationError as error:
@@ -206,7 +206,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 def read_list(kind: type[T], data: object) -> tuple[T, ...]:
-    """The `data` of a list answer; the rest of a list that goes on is not fetched."""
+    """Return the `data` of a list answer; the rest of a list that goes on is not fetched."""
     if not isinstance(data, dict) or not isinstance(data.get("data"), list):
         raise BadAnswerError(f"not a list of {kind.__name__}s")
     return tuple(read(kind, item) for item in data["data"])

@@ -65,7 +65,8 @@ def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | No
 
 
 def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
-    """The id of the plan that a person has approved; refused when they have rejected it, or did not answer in time."""
+    """Return the id of the plan that a person has approved; refused when they have rejected it, or did not answer in
+    time."""
     asked = pushed_before(context, ASKED)
     if not isinstance(event, dict) or "error" in event:
         reason = event.get("error_type", "no answer") if isinstance(event, dict) else "no answer"

@@ -80,7 +80,7 @@ class PipelineSpec:
     """None keeps the pipeline's secrets."""
 
     def to_json(self) -> dict[str, Json]:
-        """The body of a deployment but its secrets; the same for two equal specs."""
+        """Return the body of a deployment but its secrets; the same for two equal specs."""
         interval = self.checkpoint_interval
         parts: dict[str, Json] = {
             "query": self.query,
@@ -103,7 +103,7 @@ class UpgradeWish:
     hold_back: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Its part of a deployment; nothing where all is as by default."""
+        """Return its part of a deployment; nothing where all is as by default."""
         parts: dict[str, Json] = {
             "upgrade": None if self.is_wanted else "never",
             "keep_state": list(self.keep_state),
@@ -138,14 +138,14 @@ def deploy(
 
 
 def list_pipelines(after: str | None = None) -> ApiCall[tuple[Pipeline, ...]]:
-    """A page of pipelines, oldest first: the first one, which is enough to see that the token is good, or that behind
-    a pipeline, by its id."""
+    """Return a page of pipelines, oldest first: the first one, which is enough to see that the token is good, or
+    that behind a pipeline, by its id."""
     query = {} if after is None else {"starting_after": after}
     return ApiCall("GET", "/pipelines", partial(read_list, Pipeline), query=query)
 
 
 def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:
-    """A pipeline, by id or by name."""
+    """Return a pipeline, by id or by name."""
     return ApiCall("GET", path_of(pipeline), partial(read, Pipeline))
 
 
@@ -177,7 +177,7 @@ def restart_pipeline(pipeline: str, *, key: str) -> ApiCall[object]:
 
 
 def list_jobs(pipeline: str) -> ApiCall[tuple[Job, ...]]:
-    """The jobs of a pipeline."""
+    """Return the jobs of a pipeline."""
     return ApiCall("GET", f"{path_of(pipeline)}/jobs", partial(read_list, Job))
 
 
@@ -190,13 +190,13 @@ def list_events(
 
 
 def list_checkpoints(pipeline: str, job: str, limit: int | None = None) -> ApiCall[tuple[Checkpoint, ...]]:
-    """The newest checkpoints of a job that the control plane still knows."""
+    """Return the newest checkpoints of a job that the control plane still knows."""
     path = f"{path_of(pipeline)}/jobs/{segment(job)}/checkpoints"
     return ApiCall("GET", path, partial(read_list, Checkpoint), query={} if limit is None else {"limit": limit})
 
 
 def refusal(status: int, body: object) -> ArroyoError:
-    """The error that an answer other than a success stands for."""
+    """Return the error that an answer other than a success stands for."""
     problem = Problem(status, detail=None)
     if isinstance(body, dict):
         try:
@@ -212,7 +212,8 @@ def refusal(status: int, body: object) -> ArroyoError:
 
 
 def fresh_key() -> str:
-    """A key for one request, however often that is sent until an answer comes: a copy that is late does nothing."""
+    """Return a key for one request, however often that is sent until an answer comes: a copy that is late does
+    nothing."""
     return uuid4().hex
 
 
@@ -222,7 +223,7 @@ def path_of(pipeline: str) -> str:
 
 
 def segment(name: str) -> str:
-    """A name as one piece of a path; refused where it would lead to nothing, or to something else."""
+    """Return a name as one piece of a path; refused where it would lead to nothing, or to something else."""
     if name in {"", ".", ".."} or "/" in name:
         unprocessable = HTTPStatus.UNPROCESSABLE_ENTITY
         hint = "A name has no slash." if "/" in name else "Is the template of a name empty?"

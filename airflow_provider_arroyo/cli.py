@@ -33,7 +33,7 @@ _FORMAT = _argument("--format", help="Print text, or JSON for programs", choices
 
 
 def get_commands() -> list[CLICommand]:
-    """The commands, as Airflow takes them."""
+    """Return the commands, as Airflow takes them."""
     path = _argument("paths", help="Read these files and folders; by default Airflow's own", nargs="*", type=Path)
     script = _argument("script", help="Read the new script from this file, templates already rendered", type=Path)
     return [
@@ -80,7 +80,7 @@ def list_pipelines(arguments: Namespace) -> None:
 
 
 def _all_pipelines(hook: ArroyoHook) -> Iterator[Pipeline]:
-    """The pipelines of all pages."""
+    """Yield the pipelines of all pages."""
     from airflow_provider_arroyo import calls  # noqa: PLC0415 - see above
 
     page = hook.send(calls.list_pipelines())

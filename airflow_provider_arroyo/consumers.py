@@ -28,12 +28,12 @@ def to_length(value: timedelta | float | str) -> str:
 
 
 def to_edge(value: datetime | str | None, name: str) -> str | None:
-    """An instant as the control plane reads it; a text may be a template, and is left as it is."""
+    """Return an instant as the control plane reads it; a text may be a template, and is left as it is."""
     return to_instant(value, name).isoformat() if isinstance(value, datetime) else value
 
 
 def to_payload(consumer: PartitionConsumer, delivery: PartitionDelivery) -> dict[str, Any]:
-    """A delivery as plain JSON. `delivery` is never the same for two of them: the key to do things once by."""
+    """Return a delivery as plain JSON. `delivery` is never the same for two of them: the key to do things once by."""
     certificate = delivery.certificate
     return {
         "delivery": delivery.id,
@@ -66,7 +66,7 @@ class ConsumerSpec:
     """None leaves an existing consumer unchanged."""
 
     def to_json(self) -> dict[str, Json]:
-        """The body that makes it; nothing where all is as by default."""
+        """Return the body that makes it; nothing where all is as by default."""
         parts: dict[str, Json] = {
             "pipeline": self.pipeline,
             "every": self.every,
@@ -93,7 +93,7 @@ class PushSpec:
     token_secret: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """The part of a consumer that says it."""
+        """Return the part of a consumer that says it."""
         parts: dict[str, Json] = {
             "url": self.url,
             "asset": self.asset,

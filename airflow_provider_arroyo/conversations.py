@@ -48,7 +48,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The clock of whoever is given no other."""
+    """Return the clock of whoever is given no other."""
     return datetime.now(UTC)
 
 

@@ -88,13 +88,13 @@ def shown_plan(
 
 
 def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
-    """The number of the newest run of a pipeline; None when it has no job."""
+    """Yield the number of the newest run of a pipeline; None when it has no job."""
     jobs = yield from ask_until_answered(calls.list_jobs(pipeline), now)
     return max((job.run_id for job in jobs), default=None)
 
 
 def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
-    """The pipeline, or None when there is none, or none any more."""
+    """Yield the pipeline, or None when there is none, or none any more."""
     try:
         return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))
     except RefusedError as error:

@@ -58,7 +58,7 @@ def _seconds(number: float, name: str) -> timedelta:
 
 
 def past_or_end_of_interval(past: datetime | str | None, context: Context, asker: str) -> datetime:
-    """The instant `past`, or the end of the run's data interval; a run without one is refused by name."""
+    """Return the instant `past`, or the end of the run's data interval; a run without one is refused by name."""
     if past is not None:
         return to_instant(past, "past")
     end: datetime | None = context.get("data_interval_end")
@@ -72,7 +72,7 @@ def past_or_end_of_interval(past: datetime | str | None, context: Context, asker
 
 
 def to_instant(value: datetime | str, name: str) -> datetime:
-    """The value as an aware instant; without a zone it is in UTC."""
+    """Return the value as an aware instant; without a zone it is in UTC."""
     try:
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
     except ValueError:

@@ -48,7 +48,7 @@ def server_command(data_dir: Path) -> Sequence[str]:
 
 
 def adopt(data_dir: Path) -> Endpoint | None:
-    """The control plane that serves this directory, if it lives."""
+    """Return the control plane that serves this directory, if it lives."""
     server = read_server(data_dir)
     if server is None or not answers(server):
         return None
@@ -62,7 +62,8 @@ def adopt(data_dir: Path) -> Endpoint | None:
 def start_or_adopt(
     data_dir: Path, *, command: Callable[[Path], Sequence[str]] = server_command, within: timedelta = START_TIME
 ) -> Endpoint:
-    """The control plane that serves this directory; started when there is none. Safe to call from many processes."""
+    """Return the control plane that serves this directory; started when there is none. Safe to call from many
+    processes."""
     if endpoint := adopt(data_dir):
         return endpoint
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -47,7 +47,7 @@ def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | Non
 
 
 def find_emission(extras: Iterable[Mapping[str, Any]], consumer: PartitionConsumer) -> Emission | None:
-    """The first of these that is of this consumer."""
+    """Return the first of these that is of this consumer."""
     for extra in extras:
         if extra.get("consumer_id") == consumer.id:
             return Emission(extra["sequence"], datetime.fromisoformat(extra["closed_until"]))

@@ -25,7 +25,7 @@ from airflow_provider_arroyo.errors import (
 
 
 def end_of(pipeline: Pipeline) -> Conversation[Ended]:
-    """The end of a job, with the job's own words when it failed."""
+    """Yield the end of a job, with the job's own words when it failed."""
     hint: str | None = None
     is_mistake = False
     match pipeline.state:
@@ -43,7 +43,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
 
 
 def newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
-    """The job that a pipeline has now; None before its first."""
+    """Yield the job that a pipeline has now; None before its first."""
     jobs = yield from ask(calls.list_jobs(pipeline.id))
     current = [job for job in jobs if job.id == pipeline.job_id]
     return max(current or jobs, key=lambda job: job.run_id, default=None)
@@ -111,13 +111,13 @@ def _events() -> TypeAdapter[Event]:
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as it is stored."""
+    """Return the event as it is stored."""
     stored: dict[str, Any] = _events().dump_python(event, mode="json")
     return stored
 
 
 def from_json(stored: object) -> Event:
-    """The event as it was; anything else, a lost event too, is refused."""
+    """Return the event as it was; anything else, a lost event too, is refused."""
     if stored is None:
         raise BadEventError("the trigger ended without an event")
     try:
@@ -127,14 +127,14 @@ def from_json(stored: object) -> Event:
 
 
 def broken(pipeline: str, error: ArroyoError) -> Broken:
-    """The event for an error that waiting does not mend."""
+    """Return the event for an error that waiting does not mend."""
     status = error.status if isinstance(error, RefusedError) else None
     is_mistake = isinstance(error, BadConnectionError)
     return Broken(pipeline, error.code, error.message, error.hint, status, is_mistake=is_mistake)
 
 
 def settle(event: Event) -> Reached:
-    """The good event; every other is raised as its error."""
+    """Return the good event; every other is raised as its error."""
     match event:
         case Reached():
             return event

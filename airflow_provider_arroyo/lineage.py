@@ -46,7 +46,7 @@ class TaskLineage:
 
 
 def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> TaskLineage | None:
-    """A task that lets a pipeline run, and has come to that result; None where nothing is known of it."""
+    """Return a task that lets a pipeline run, and has come to that result; None where nothing is known of it."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     lineage = _ask(hook, [pipeline]).get(pipeline)
@@ -62,8 +62,8 @@ def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> T
 def of_readers(
     hook: ArroyoHook, tables: Sequence[tuple[str, str | None]], result: Mapping[str, Any]
 ) -> TaskLineage | None:
-    """A task that waits for output of pipelines, each with one table of it or None for all; None where nothing is
-    known."""
+    """Return a task that waits for output of pipelines, each with one table of it or None for all; None where
+    nothing is known."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     known = _ask(hook, dict(tables))
@@ -81,8 +81,8 @@ def of_readers(
 
 
 def asking_run(task_instance: Any) -> AskingRun | None:
-    """The run that OpenLineage knows a task by, with that of its DAG; None where it is told of no tasks. It is the
-    parent of the runs of pipelines that the task asks for."""
+    """Return the run that OpenLineage knows a task by, with that of its DAG; None where it is told of no tasks. It
+    is the parent of the runs of pipelines that the task asks for."""
     try:
         from airflow.providers.openlineage import conf  # noqa: PLC0415 - it need not be installed
         from airflow.providers.openlineage.plugins import macros  # noqa: PLC0415 - the same
@@ -103,8 +103,8 @@ def asking_run(task_instance: Any) -> AskingRun | None:
 
 
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
-    """The lineage of those pipelines that the control plane tells it of. Once too much time has passed it is asked no
-    more, whether it has answered or not."""
+    """Return the lineage of those pipelines that the control plane tells it of. Once too much time has passed it is
+    asked no more, whether it has answered or not."""
     from airflow_provider_arroyo.plan_lineage import get_lineage  # noqa: PLC0415 - most tasks are not asked for it
 
     known = {}
@@ -125,7 +125,7 @@ def _endpoint(hook: ArroyoHook) -> Endpoint:
 
 
 def _running(data_dir: Path) -> Endpoint:
-    """An embedded control plane, which is not started to be asked this."""
+    """Return an embedded control plane, which is not started to be asked this."""
     if endpoint := adopt(data_dir):
         return endpoint
     raise UnreachableError(f"no embedded control plane runs in {data_dir}")
@@ -149,7 +149,8 @@ def _gates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[
 
 
 def _streams(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[Mapping[str, Any]]:
-    """The runs of the streams in what a task returns, each once. A bucket names its own beside the certificate."""
+    """Yield the runs of the streams in what a task returns, each once. A bucket names its own beside the
+    certificate."""
     told = set[str]()
     for _, part in _gates(result, known):
         certificate = part.get("certificate")
@@ -160,7 +161,7 @@ def _streams(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterato
 
 
 def _certificates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[dict[str, Any]]:
-    """The certificates in what a task returns, each with the job that it is of."""
+    """Yield the certificates in what a task returns, each with the job that it is of."""
     for gate, part in _gates(result, known):
         certificate = part.get("certificate")
         if isinstance(certificate, Mapping):

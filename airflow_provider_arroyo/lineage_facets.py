@@ -70,13 +70,13 @@ def output_dataset(dataset: LineageDataset) -> OutputDataset:
 
 
 def certificates(told: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
-    """The run facet of some certificates; nothing without any."""
+    """Return the run facet of some certificates; nothing without any."""
     listed = [ArroyoCertificate(**certificate) for certificate in told]
     return {"arroyo_certificate": ArroyoCertificateRunFacet(listed, producer=PRODUCER)} if listed else {}
 
 
 def dependencies(streams: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
-    """The run facet of the runs of streams that a task stands on, which go on beside it; nothing without any."""
+    """Return the run facet of the runs of streams that a task stands on, which go on beside it; nothing without any."""
     try:
         from openlineage.client.facet_v2 import job_dependencies_run  # noqa: PLC0415 - there since 2025
     except ImportError:

@@ -277,7 +277,7 @@ def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
 
 
 def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]:
-    """The end of a job, as its pipeline tells it now; None when it is on its way to another state."""
+    """Yield the end of a job, as its pipeline tells it now; None when it is on its way to another state."""
     if not state.is_terminal:
         return None
     pipeline = yield from ask(calls.get_pipeline(name))
@@ -285,5 +285,5 @@ def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]
 
 
 def _until(length: timedelta, deadline: datetime | None, now: Clock) -> timedelta:
-    """The length, cut off at the deadline."""
+    """Return the length, cut off at the deadline."""
     return length if deadline is None else max(timedelta(0), min(length, deadline - now()))

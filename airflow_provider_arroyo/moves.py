@@ -73,7 +73,7 @@ class Welcome:
 
 
 def list_departures(pipeline: str) -> ApiCall[tuple[Departure, ...]]:
-    """The move that a pipeline is in or has been in; nothing where it stays."""
+    """Return the move that a pipeline is in or has been in; nothing where it stays."""
     return ApiCall("GET", _departure(pipeline), partial(read_list, Departure))
 
 

@@ -46,5 +46,5 @@ def rehearse(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[Re
 
 
 def get_rehearsal(pipeline: str, rehearsal: str) -> ApiCall[Rehearsal]:
-    """A rehearsal, by id."""
+    """Return a rehearsal, by id."""
     return ApiCall("GET", f"{path_of(pipeline)}/rehearsals/{segment(rehearsal)}", partial(read, Rehearsal))

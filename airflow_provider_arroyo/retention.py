@@ -22,7 +22,7 @@ class RetentionRules:
     time_zone: str = "UTC"
 
     def to_json(self) -> dict[str, Json]:
-        """The body that says it; empty where there is no rule."""
+        """Return the body that says it; empty where there is no rule."""
         counts: dict[str, Json] = {"keep_last": self.keep_last, "daily": self.daily, "weekly": self.weekly}
         ages = {"max_age_micros": self.max_age, "upgrades_for_micros": self.upgrades_for}
         micros = {name: None if age is None else age // timedelta(microseconds=1) for name, age in ages.items()}

@@ -61,7 +61,7 @@ class ArroyoRetryPolicy(RetryPolicy):
         return RetryDecision.default()
 
     def serialize(self) -> dict[str, Any]:
-        """The policy as JSON."""
+        """Return the policy as JSON."""
         return {
             "__type": type(self).__name__,
             "first_delay": self.first_delay.total_seconds(),
@@ -70,5 +70,5 @@ class ArroyoRetryPolicy(RetryPolicy):
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> ArroyoRetryPolicy:
-        """The policy as it was."""
+        """Return the policy as it was."""
         return cls(timedelta(seconds=data["first_delay"]), timedelta(seconds=data["most_delay"]))

@@ -48,7 +48,7 @@ def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savep
 
 
 def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
-    """A savepoint, by id."""
+    """Return a savepoint, by id."""
     return ApiCall("GET", f"{path_of(pipeline)}/savepoints/{segment(savepoint)}", partial(read, Savepoint))
 
 

@@ -51,7 +51,7 @@ class Places:
 
 
 def places_of(script: str) -> Places:
-    """The places in a script. One that Jinja builds out of parts is not known before it is rendered."""
+    """Return the places in a script. One that Jinja builds out of parts is not known before it is rendered."""
     if "{%" in script:
         return Places()
     found = _Script()
@@ -177,7 +177,7 @@ def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
 
 
 def _behind(tokens: Sequence[_Token], at: int) -> int:
-    """The place behind what is in brackets there; the same place if nothing is."""
+    """Return the place behind what is in brackets there; the same place if nothing is."""
     depth = 0
     for end in range(at, len(tokens)):
         if tokens[end].kind == "sign":
@@ -188,7 +188,8 @@ def _behind(tokens: Sequence[_Token], at: int) -> int:
 
 
 def _options(tokens: Sequence[_Token]) -> Iterator[tuple[str, str]]:
-    """The options whose values are texts: `path = '/lake'`, `'source.watch' = 'true'`, `source.watch = 'true'`."""
+    """Yield the options whose values are texts: `path = '/lake'`, `'source.watch' = 'true'`, `source.watch =
+    'true'`."""
     for at, token in enumerate(tokens):
         is_sign = token.kind == "sign" and token.text == "="
         is_whole = at + 2 >= len(tokens) or tokens[at + 2].text == ","

@@ -77,7 +77,7 @@ def read_sources(secrets: Mapping[str, str]) -> dict[str, Source]:
 
 
 def resolve(secrets: Mapping[str, str]) -> dict[str, str]:
-    """The values, which no log shows from now on."""
+    """Return the values, which no log shows from now on."""
     values = {name: _value(name, source) for name, source in read_sources(secrets).items()}
     for value in values.values():
         mask_secret(value)
@@ -179,7 +179,8 @@ def spark_place(spark_conn_id: str) -> SparkPlace:
 def to_settings(
     spark_conn_id: str, master: str, deploy_mode: str | None, extra: Mapping[str, object]
 ) -> dict[str, str]:
-    """The settings for a master, and those that the connection's extra names; what we cannot run on is refused."""
+    """Return the settings for a master, and those that the connection's extra names; what we cannot run on is
+    refused."""
     if not MASTERS.fullmatch(master):
         raise BadConnectionError(
             f"connection {spark_conn_id!r} leads to {master}, where pipelines cannot run yet",
@@ -207,7 +208,7 @@ def _setting(name: str, value: object) -> str:
 
 
 def to_interval(spark_conn_id: str, extra: Mapping[str, object]) -> timedelta | None:
-    """The least time between two checkpoints that the connection's extra names; none stands for zero, too."""
+    """Return the least time between two checkpoints that the connection's extra names; none stands for zero, too."""
     text = str(extra.get(INTERVAL) or "").strip().lower()
     if not text:
         return None
@@ -242,14 +243,14 @@ def refusal(error: jinja2.UndefinedError | jinja2.TemplateSyntaxError) -> Templa
 
 
 def _defined(value: object) -> object:
-    """The value of an expression; an undefined one is refused here, where its line is known."""
+    """Return the value of an expression; an undefined one is refused here, where its line is known."""
     if isinstance(value, jinja2.Undefined):
         str(value)
     return value
 
 
 def _where_raised(trace: TracebackType | None) -> str:
-    """The place in the innermost template that an error has passed through."""
+    """Return the place in the innermost template that an error has passed through."""
     where = "in the template"
     while trace is not None:
         # Airflow renders without the part of Jinja that puts the template's lines into a traceback.

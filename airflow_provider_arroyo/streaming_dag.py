@@ -55,7 +55,8 @@ def streaming_dag(
     on_loss: Literal["fail", "approve"] = "fail",
     **dag_args: Any,
 ) -> DAG:
-    """One DAG that deploys a pipeline for each `.sql` file of a folder, called as the file is without its ending.
+    """Return one DAG that deploys a pipeline for each `.sql` file of a folder, called as the file is without its
+    ending.
 
     Nothing is deployed before all files are planned: a script that cannot take over the state of its pipeline, or would
     lose something of it, fails its plan, and all goes on as it was. Then each is deployed, in the order of `after`.
@@ -95,7 +96,7 @@ def streaming_dag(
 
 
 def read_scripts(folder: Path) -> Sequence[Script]:
-    """The scripts of a folder by name, as the comments at their tops say."""
+    """Return the scripts of a folder by name, as the comments at their tops say."""
     paths = sorted(path for path in folder.glob("*.sql") if not path.name.startswith(("_", ".")))
     if not paths:
         raise ValueError(f"there is no .sql file in {folder}")
@@ -103,8 +104,8 @@ def read_scripts(folder: Path) -> Sequence[Script]:
 
 
 def in_order(scripts: Sequence[Script], after: Mapping[str, Sequence[str]]) -> Sequence[Script]:
-    """The scripts, each behind those that come before it, with what is said elsewhere of that. Where the order is free
-    it is that of the names."""
+    """Return the scripts, each behind those that come before it, with what is said elsewhere of that. Where the
+    order is free it is that of the names."""
     known = {script.name: script for script in scripts}
     earlier = {name: tuple(dict.fromkeys((*script.after, *after.get(name, ())))) for name, script in known.items()}
     for name, names in [*earlier.items(), *after.items()]:
@@ -144,7 +145,7 @@ def _comments_at_top(path: Path) -> Iterator[str]:
 
 
 def _tasks(script: Script, arguments: Mapping[str, Any], planned: EmptyOperator, on_loss: str) -> StreamingSqlOperator:
-    """A plan before the one point that all plans lead to, and a deployment behind it."""
+    """Return a plan before the one point that all plans lead to, and a deployment behind it."""
     of_plan = {name: value for name, value in arguments.items() if name in _OF_PLANS}
     common = {"pipeline": script.name, "sql": script.file, "doc_md": script.meaning or None}
     with TaskGroup(script.name, tooltip=script.meaning):
@@ -156,7 +157,7 @@ def _tasks(script: Script, arguments: Mapping[str, Any], planned: EmptyOperator,
 
 
 def _with_paths(arguments: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The arguments, with files of functions beside the scripts and not beside the DAG."""
+    """Return the arguments, with files of functions beside the scripts and not beside the DAG."""
     udfs = arguments.get("udfs")
     if udfs is None:
         return arguments

@@ -31,14 +31,14 @@ Goal = Literal["running", "finished", "stopped", "failed"]
 
 
 def state(pipeline: str, goal: str) -> UntilState:
-    """A state of its job; refused when it is none to wait for."""
+    """Return a state of its job; refused when it is none to wait for."""
     if goal not in get_args(Goal):
         raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {goal!r}")
     return UntilState(pipeline, cast("Goal", goal))
 
 
 def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | None) -> UntilCheckpoint:
-    """A checkpoint of the latest of these epochs or a later one, committed after an instant."""
+    """Return a checkpoint of the latest of these epochs or a later one, committed after an instant."""
     instant = None if newer_than is None else to_instant(newer_than, "newer_than")
     return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
 
@@ -46,7 +46,7 @@ def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | No
 def watermark(
     pipeline: object, past: datetime, table: str | None, by: GateTime, need: Need, run: tuple[str, str]
 ) -> UntilWatermark | UntilWatermarks:
-    """The gate of one pipeline, written `pipeline` or `pipeline/table`, or those of a list of them."""
+    """Return the gate of one pipeline, written `pipeline` or `pipeline/table`, or those of a list of them."""
     if isinstance(pipeline, str):
         return _gate(pipeline, past, table, by, run)
     if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
@@ -129,7 +129,7 @@ def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime
 def _extremes(
     commits: Sequence[tuple[datetime, datetime]], begin: datetime, now: datetime
 ) -> tuple[timedelta, timedelta]:
-    """The least and the most that the lag was from `begin` to `now`."""
+    """Return the least and the most that the lag was from `begin` to `now`."""
     ends = [at for at, _ in commits[1:]] + [now]
     spans = [(max(at, begin), end, watermark) for (at, watermark), end in zip(commits, ends, strict=True)]
     shown = [span for span in spans if span[1] >= begin]
@@ -288,13 +288,13 @@ def _waits() -> TypeAdapter[Wait]:
 
 
 def to_json(wait: Wait) -> dict[str, Any]:
-    """The wait as a trigger's argument."""
+    """Return the wait as a trigger's argument."""
     stored: dict[str, Any] = _waits().dump_python(wait, mode="json")
     return stored
 
 
 def from_json(stored: object) -> Wait:
-    """The wait as it was."""
+    """Return the wait as it was."""
     return _waits().validate_python(stored)
 
 

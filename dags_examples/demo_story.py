@@ -228,7 +228,7 @@ def _tell_events(events: Iterator[dict[str, str] | None], account: Account, know
 
 
 def _follow(path: Path) -> Iterator[dict[str, str] | None]:
-    """The lines of a file as they come; None when there is none now."""
+    """Yield the lines of a file as they come; None when there is none now."""
     while not path.exists():
         yield None
     with path.open() as file:

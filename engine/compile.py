@@ -148,10 +148,10 @@ def compile_script(
     may_hold_secrets: bool = True,
     stand_ins: Path | None = None,
 ) -> Program:
-    """The program of a script and of the files of functions that it may call, which are read and not run. `connections`
-    is the text of an administrator's CREATE CONNECTION statements, which the script may use. With `stand_ins`
-    its tables are files of rows in that folder, whatever their connectors. Raises ScriptRefused with every complaint
-    there is."""
+    """Return the program of a script and of the files of functions that it may call, which are read and not run.
+    `connections` is the text of an administrator's CREATE CONNECTION statements, which the script may use. With
+    `stand_ins` its tables are files of rows in that folder, whatever their connectors. Raises ScriptRefused with
+    every complaint there is."""
     functions = read_udfs(udfs)
     script = parse(text)
     with user_functions(functions.user_functions):
@@ -272,7 +272,7 @@ def _described_format(options: FormatOptions) -> str:
 
 
 def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:
-    """The source table with only the columns that are decoded: those the plan uses and those its times need."""
+    """Return the source table with only the columns that are decoded: those the plan uses and those its times need."""
     scan = scans.get(table.name)
     if scan is None or table.direction != "source":
         return table

@@ -39,12 +39,12 @@ class Schema:
         return tuple(field.name for field in self.fields)
 
     def find(self, name: str) -> Field | None:
-        """The field of that name without regard to case, or None."""
+        """Return the field of that name without regard to case, or None."""
         return next((field for field in self.fields if field.name.lower() == name.lower()), None)
 
 
 def to_arrow(kind: types.Type) -> pa.DataType:
-    """The Arrow type that values of `kind` travel in; it is to the letter what Spark expects."""
+    """Return the Arrow type that values of `kind` travel in; it is to the letter what Spark expects."""
     import pyarrow as pa  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
 
     match kind:
@@ -75,7 +75,7 @@ def to_arrow(kind: types.Type) -> pa.DataType:
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of rows of `schema`; every column may hold NULL on the way."""
+    """Return the Arrow schema of rows of `schema`; every column may hold NULL on the way."""
     import pyarrow as pa  # noqa: PLC0415 - see `to_arrow`
 
     return pa.schema([pa.field(field.name, to_arrow(field.type)) for field in schema])

@@ -311,7 +311,7 @@ def _planner(connections: str, literal_secrets: bool) -> Planner:
 
 
 def _open_traces(settings: Settings, instance: str) -> Traces | None:
-    """The connection to the collector that was named, if one was."""
+    """Return the connection to the collector that was named, if one was."""
     endpoint = settings.traces.endpoint
     if endpoint is None and not any(os.environ.get(name) for name in OTEL_ENDPOINTS):
         return None
@@ -360,7 +360,7 @@ class Listener(uvicorn.Server):
 
 
 def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings) -> str:
-    """The token that is let in: the one that was set, or the one made at the first start."""
+    """Return the token that is let in: the one that was set, or the one made at the first start."""
     if api.token is not None:
         return api.token.get_secret_value()
     with database.writing() as connection:
@@ -376,7 +376,7 @@ def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings)
 
 
 def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
-    """A listening socket; its connections inherit for how long somebody may take nothing."""
+    """Return a listening socket; its connections inherit for how long somebody may take nothing."""
     listener = _bind(api, directory)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it
         milliseconds = int(_UNREAD_LIMIT / timedelta(milliseconds=1))
@@ -414,7 +414,7 @@ def _hosts(api: ApiSettings) -> frozenset[str] | None:
 
 
 def read_section(kind: type[KindT], section: Section, **others: Any) -> KindT:
-    """A value of which each field but the `others` has the name of a setting."""
+    """Return a value of which each field but the `others` has the name of a setting."""
     names = {field.name for field in fields(kind)} - others.keys()
     values: dict[str, Any] = {name: getattr(section, name) for name in names}
     return kind(**values, **others)

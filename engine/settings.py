@@ -29,12 +29,12 @@ def _duration(value: object) -> object:
 
 
 def _command(value: object) -> object:
-    """A command line as one text, taken apart as a shell would."""
+    """Return a command line as one text, taken apart as a shell would."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
 def _names(value: object) -> object:
-    """Names with commas between them."""
+    """Return names with commas between them."""
     return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
@@ -289,7 +289,7 @@ def _read_file(path: Path) -> dict[str, object]:
 
 
 def read_connections_file(path: Path | None) -> str:
-    """The text of the file of connections; none is none."""
+    """Return the text of the file of connections; none is none."""
     try:
         return "" if path is None else path.expanduser().read_text()
     except (OSError, UnicodeDecodeError) as error:

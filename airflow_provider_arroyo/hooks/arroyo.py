@@ -79,7 +79,7 @@ class ArroyoHook(BaseHook):
         return self._requested_by or control_plane.running_task()
 
     def get_conn(self) -> Endpoint:
-        """The address and the token; an embedded control plane runs when this returns."""
+        """Return the address and the token; an embedded control plane runs when this returns."""
         endpoint = to_endpoint(self.get_connection(self.arroyo_conn_id))
         if endpoint.token:
             mask_secret(endpoint.token)

@@ -221,7 +221,7 @@ MESSAGES = {
 
 
 def template_of(message: str) -> str:
-    """The message of that name, or the template that it is itself; a word that is neither is refused."""
+    """Return the message of that name, or the template that it is itself; a word that is neither is refused."""
     if message in MESSAGES:
         return MESSAGES[message]
     if "{{" not in message and "{%" not in message:

@@ -34,7 +34,7 @@ SHORT_HOLD = timedelta(seconds=5)
 
 
 def now() -> datetime:
-    """The time, aware."""
+    """Return the time, aware."""
     return datetime.now(UTC)
 
 
@@ -120,7 +120,8 @@ class PipelineOperator(BaseOperator):
         return settle(self.hold(looks.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
     def sources_of(self, udfs: Sequence[str] | None) -> tuple[str, ...] | None:
-        """The sources of Python functions: each is given itself, or is in a file beside the DAG. None stays None."""
+        """Return the sources of Python functions: each is given itself, or is in a file beside the DAG. None stays
+        None."""
         if udfs is None:
             return None
         return tuple((Path(self.dag.folder) / udf).read_text() if is_file(udf) else udf for udf in udfs)
@@ -161,5 +162,5 @@ def is_file(udf: str) -> bool:
 
 
 def reached(event: object) -> Reached:
-    """The good event out of what the trigger sent; every other is raised."""
+    """Return the good event out of what the trigger sent; every other is raised."""
     return settle(events.from_json(event))

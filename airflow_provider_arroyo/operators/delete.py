@@ -64,7 +64,7 @@ class DeletePipelineOperator(PipelineOperator):
         return {"pipeline_id": pipeline_id, "deleted": True}
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
-        """The answer for a pipeline that does not exist; any other refusal is raised."""
+        """Return the answer for a pipeline that does not exist; any other refusal is raised."""
         if error.code != UNKNOWN_PIPELINE:
             raise error
         self.log.info("There is no pipeline %s: nothing to delete", self.pipeline)

@@ -131,7 +131,8 @@ class MoveOperator(PipelineOperator):
         return {"pipeline_id": pipeline, "name": name, "to": departure.to, "state": str(state)}
 
     def _exported(self, departure: Departure) -> Departure | None:
-        """The departure once its state is copied; a pipeline that came to another end has none that could go on."""
+        """Return the departure once its state is copied; a pipeline that came to another end has none that could go
+        on."""
         shown = self.send(calls.get_pipeline(departure.pipeline_id))
         if shown.state in (JobState.FAILED, JobState.FINISHED):
             raise MoveError(f"pipeline {shown.name} is {shown.state} and not stopped", hint="See its events.")
@@ -142,7 +143,7 @@ class MoveOperator(PipelineOperator):
         return None
 
     def _arrived(self, departure: Departure) -> Arrival | None:
-        """The arrival once it is there."""
+        """Return the arrival once it is there."""
         seen = self._send_there(moves.arrive(self._introduced(departure)))
         if seen.step is not None:
             return seen
@@ -150,7 +151,7 @@ class MoveOperator(PipelineOperator):
         return None
 
     def _up(self, departure: Departure) -> Arrival | None:
-        """The arrival once it runs, or rests as it did; a job that fails at its start is for a person to see."""
+        """Return the arrival once it runs, or rests as it did; a job that fails at its start is for a person to see."""
         seen = self._send_there(moves.get_arrival(departure.pipeline_id))
         if seen.state == JobState.FAILED:
             raise JobEndedError(

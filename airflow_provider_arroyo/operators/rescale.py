@@ -64,7 +64,7 @@ class RescaleOperator(PipelineOperator):
         return self._summary(reached(event).pipeline)
 
     def _at_rest(self, pipeline: Pipeline) -> dict[str, Any]:
-        """The answer for a pipeline that will not run by itself. Only a finished one has nothing left to do."""
+        """Return the answer for a pipeline that will not run by itself. Only a finished one has nothing left to do."""
         if pipeline.state is JobState.FINISHED:
             return _describe(pipeline)
         end = self.hold(events.end_of(pipeline))

@@ -78,7 +78,7 @@ class StopStreamingJobOperator(PipelineOperator):
         return failure
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
-        """The answer for a pipeline that does not exist, or not any more; any other refusal is raised."""
+        """Return the answer for a pipeline that does not exist, or not any more; any other refusal is raised."""
         if error.code != UNKNOWN_PIPELINE or not self.missing_ok:
             raise error
         self.log.info("There is no pipeline %s: nothing to stop", self.pipeline)

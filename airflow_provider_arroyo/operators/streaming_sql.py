@@ -180,8 +180,9 @@ class StreamingSqlOperator(PipelineOperator):
             self.outlets.extend(self.declared.outlets)
 
     def prepare_for_execution(self) -> Self:
-        """A copy that is run, without what was declared: Airflow would fail a task for an asset that somebody else has
-        given another name, and would make an event of every outlet, also where nothing is known to be written."""
+        """Return a copy that is run, without what was declared: Airflow would fail a task for an asset that somebody
+        else has given another name, and would make an event of every outlet, also where nothing is known to be
+        written."""
         other = super().prepare_for_execution()
         other.inlets = without(self.inlets, self.declared.inlets)
         other.outlets = without(self.outlets, self.declared.outlets)
@@ -269,7 +270,7 @@ class StreamingSqlOperator(PipelineOperator):
         return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
 
     def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
-        """The summary; what it says to be written becomes events of the assets that the task has aliases for."""
+        """Return the summary; what it says to be written becomes events of the assets that the task has aliases for."""
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
         declared = set(self.declared.outlets) if self.into is None else set()
         if self.wait_for in ("complete", "finished") and (aliases or declared):
@@ -365,7 +366,8 @@ class StreamingSqlOperator(PipelineOperator):
 
 
 def writing_under(script: str, prefix: str) -> str:
-    """The script with the statement that has it write under a prefix; the control plane says whether it is one."""
+    """Return the script with the statement that has it write under a prefix; the control plane says whether it is
+    one."""
     text = prefix.replace("'", "''")
     return f"{script}\n;\nSET sink_prefix = '{text}';\n"
 

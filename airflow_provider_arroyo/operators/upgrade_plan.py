@@ -87,7 +87,7 @@ class UpgradePlanOperator(PipelineOperator):
         return asdict(plan)
 
     def _plan(self) -> UpgradePlan:
-        """The plan, which can be done."""
+        """Return the plan, which can be done."""
         wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset), hold_back=tuple(self.hold_back))
         plan = self.hold(shown_plan(self.pipeline, self.sql, self.sources_of(self.udfs), wish, now))
         self.log.info("%s", plan.text)

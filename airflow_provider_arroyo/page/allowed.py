@@ -81,7 +81,7 @@ def right_for(method: str, path: str) -> Right | None:
 
 
 def quoted(path: str) -> str:
-    """A path that was found good, as it is sent: each of its pieces stays a piece, whatever is in it."""
+    """Return a path that was found good, as it is sent: each of its pieces stays a piece, whatever is in it."""
     return "/".join(quote(segment, safe="") for segment in path.split("/"))
 
 

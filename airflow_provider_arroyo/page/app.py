@@ -56,13 +56,13 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @ROUTER.get("/plain.css")
 def style() -> Response:
-    """The style of the pages that are written here."""
+    """Return the style of the pages that are written here."""
     return Response(files.PLAIN_STYLE, media_type="text/css", headers=PLAIN_PAGE)
 
 
 @ROUTER.get("/mark.svg")
 def mark() -> Response:
-    """The sign beside the view's name."""
+    """Return the sign beside the view's name."""
     found = files.mark()
     if found is None:
         raise HTTPException(404)
@@ -71,7 +71,7 @@ def mark() -> Response:
 
 @ROUTER.get("/")
 def choose(request: Request, user: GetUserDep) -> Response:
-    """The connections that somebody may see; where there is one, its page at once."""
+    """Return the connections that somebody may see; where there is one, its page at once."""
     seen = [name for name in listed() if may(user, Right.LOOK, name, team_of(name))]
     root = request.scope.get("root_path", "")
     links = {name: f"{root}/{quote(name, safe='')}/" for name in seen}
@@ -83,7 +83,7 @@ def choose(request: Request, user: GetUserDep) -> Response:
 
 @ROUTER.get("/{conn_id}/")
 async def index(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Response:
-    """The page itself."""
+    """Return the page itself."""
     team = await run_in_threadpool(check, user, Right.LOOK, conn_id)
     await run_in_threadpool(endpoint_of, conn_id, team)
     return _file("index.html", PAGE)
@@ -99,7 +99,7 @@ async def pipeline(request: Request, conn_id: ConnectionId, pipeline: str, user:
 
 @ROUTER.get("/{conn_id}/assets/{name}")
 def asset(conn_id: ConnectionId, name: str, user: GetUserDep) -> Response:
-    """A script, a style or a picture of the page, which anybody may see who has logged in."""
+    """Return a script, a style or a picture of the page, which anybody may see who has logged in."""
     return _file(f"assets/{name}", ASSET)
 
 
@@ -126,7 +126,7 @@ async def ask(request: Request, conn_id: ConnectionId, path: str, user: GetUserD
 
 
 def build_app() -> FastAPI:
-    """The application. It describes itself to nobody: its paths are the page's own business."""
+    """Return the application. It describes itself to nobody: its paths are the page's own business."""
     app = FastAPI(title="Arroyo", openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(ROUTER)
     app.add_exception_handler(NotPassedOnError, _refused)
@@ -166,7 +166,7 @@ PAGE_HEADER = "X-Arroyo-Page"
 
 
 def team_of(conn_id: str) -> str | None:
-    """The team that a connection belongs to; reads Airflow's database."""
+    """Return the team that a connection belongs to; reads Airflow's database."""
     return Connection.get_team_name(conn_id) if conf.getboolean("core", "multi_team") else None
 
 
@@ -235,8 +235,8 @@ def endpoint_of(conn_id: str, team: str | None) -> Endpoint:
 
 
 def listed() -> list[str]:
-    """The connections of type `arroyo` that can be listed: those of Airflow's database and of the environment of this
-    process. What a secrets backend keeps cannot."""
+    """Return the connections of type `arroyo` that can be listed: those of Airflow's database and of the environment
+    of this process. What a secrets backend keeps cannot."""
     try:
         with create_session() as session:
             stored = set(

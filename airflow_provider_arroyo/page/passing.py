@@ -36,7 +36,7 @@ STREAM_TIME = timedelta(minutes=5)
 
 
 async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
-    """The answer of the control plane to a request that was found good."""
+    """Return the answer of the control plane to a request that was found good."""
     headers = {name: request.headers[name] for name in _SENT if name in request.headers}
     content = await _body(request)
     client = _client(endpoint)
@@ -61,7 +61,7 @@ async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
 
 
 async def version_of(endpoint: Endpoint) -> str:
-    """The version of the control plane, which has to answer and take the token."""
+    """Return the version of the control plane, which has to answer and take the token."""
     async with _client(endpoint) as client:
         try:
             said = await client.send(client.build_request("GET", "session", headers=_AS_IT_IS), stream=True)
@@ -76,7 +76,7 @@ async def version_of(endpoint: Endpoint) -> str:
 
 
 def away(error: Exception) -> NotPassedOnError:
-    """The refusal where nobody has answered. It names no address."""
+    """Return the refusal where nobody has answered. It names no address."""
     return NotPassedOnError(
         502,
         "http.unreachable",
@@ -96,8 +96,8 @@ def _no_control_plane() -> NotPassedOnError:
 
 
 def _client(endpoint: Endpoint) -> httpx.AsyncClient:
-    """A client of the control plane. What is wrong with the connection is not said in its words: a token may be in
-    them."""
+    """Return a client of the control plane. What is wrong with the connection is not said in its words: a token may
+    be in them."""
     timeout = httpx.Timeout(ANSWER_TIME.total_seconds(), connect=10)
     try:
         settings = endpoint.settings()

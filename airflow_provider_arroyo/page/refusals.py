@@ -31,7 +31,7 @@ def is_for_program(request: Request) -> bool:
 
 
 def answer(request: Request, refusal: NotPassedOnError) -> Response:
-    """The refusal, for a script or for a reader."""
+    """Return the refusal, for a script or for a reader."""
     if not is_for_program(request):
         said = [refusal.message, refusal.hint or ""]
         return page(request, "Arroyo", said, status=refusal.status)
@@ -50,7 +50,7 @@ def answer(request: Request, refusal: NotPassedOnError) -> Response:
 def page(
     request: Request, title: str, said: list[str], links: dict[str, str] | None = None, status: int = 200
 ) -> Response:
-    """A page of a heading, some sentences and links, all of them shown as text."""
+    """Return a page of a heading, some sentences and links, all of them shown as text."""
     style = f"{request.scope.get('root_path', '')}/plain.css"
     listed = "".join(f'<li><a href="{escape(to)}">{escape(name)}</a></li>' for name, to in (links or {}).items())
     content = "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence)

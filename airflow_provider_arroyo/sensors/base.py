@@ -85,8 +85,8 @@ class PipelineSensor(BaseSensorOperator):
             self.inlets.extend(self._declared)
 
     def prepare_for_execution(self) -> Self:
-        """A copy that is run, without what was declared: Airflow would fail a task for an asset that somebody else has
-        given another name."""
+        """Return a copy that is run, without what was declared: Airflow would fail a task for an asset that somebody
+        else has given another name."""
         other = super().prepare_for_execution()
         other.inlets = without(self.inlets, self._declared)
         return other
@@ -158,12 +158,12 @@ class PipelineSensor(BaseSensorOperator):
         return None if self._told is None else lineage.of_readers(self.hook, self._tables(), self._told)
 
     def _tables(self) -> list[tuple[str, str | None]]:
-        """The pipelines that are waited for, each with its table, or None for all."""
+        """Return the pipelines that are waited for, each with its table, or None for all."""
         entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
         return [(entry, None) for entry in entries]
 
     def _tell(self, reached: Reached) -> dict[str, Any]:
-        """The result of the task."""
+        """Return the result of the task."""
         self._told = summary(reached)
         return self._told
 
@@ -212,7 +212,7 @@ def _settle(event: Event) -> Reached:
 
 
 def _plain(value: object) -> object:
-    """A value as the database holds it."""
+    """Return a value as the database holds it."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 

@@ -33,5 +33,5 @@ class StreamingJobSensor(PipelineSensor):
         self._start_in_triggerer("state", state=state)
 
     def wait(self, context: Context) -> Wait:
-        """The state."""
+        """Return the state."""
         return waits.state(self.pipeline, self.state)

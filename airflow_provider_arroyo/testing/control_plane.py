@@ -159,7 +159,7 @@ class Answer:
 
 
 def problem(status: int, code: str, detail: str, hint: str | None = None) -> Answer:
-    """A refusal, as a control plane says it."""
+    """Return a refusal, as a control plane says it."""
     return Answer(status, {"title": "refused", "status": status, "code": code, "detail": detail, "hint": hint})
 
 
@@ -270,7 +270,7 @@ class FakeControlPlane:
         return None
 
     def matching_requests(self, method: str, path: str = "") -> list[Request]:
-        """The requests of this method to paths that match."""
+        """Return the requests of this method to paths that match."""
         return [request for request in self.requests if request.method == method and re.search(path, request.path)]
 
     def answer(self, request: Request) -> Answer:
@@ -578,7 +578,7 @@ def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]
 
 
 def _rehearse(pipeline: FakePipeline, key: str) -> Answer:
-    """The rehearsal of that key: each is played once, and shown as far as it was looked at."""
+    """Return the rehearsal of that key: each is played once, and shown as far as it was looked at."""
     if key not in pipeline.rehearsals:
         looks = pipeline.next_rehearsals.popleft() if pipeline.next_rehearsals else rehearsal_looks()
         named = {"id": f"reh_{len(pipeline.rehearsals) + 1}", "pipeline_id": pipeline.id, "plan_id": "3f0c"}
@@ -587,7 +587,7 @@ def _rehearse(pipeline: FakePipeline, key: str) -> Answer:
 
 
 def rehearsal_looks(only_old: int = 0, only_new: int = 0, sink: str = "counts") -> list[dict[str, Any]]:
-    """A rehearsal as it is looked at until it is done, with so many rows that only one of the scripts writes."""
+    """Return a rehearsal as it is looked at until it is done, with so many rows that only one of the scripts writes."""
     differs = bool(only_old or only_new)
     rows = {"rows_old": 100, "rows_new": 100, "only_old": only_old, "only_new": only_new, "examples": []}
     report = {"differs": differs, "plan": "3f0c", "epoch": 4, "rows_in": {"clicks": 100}}

@@ -166,7 +166,7 @@ class FakeConsumer:
         self.deliveries.append(FakeDelivery(len(self.deliveries) + 1, kind, start, at))
 
     def _reopened(self) -> set[datetime]:
-        """The buckets of which it was told that they are void, and not that they are closed since."""
+        """Return the buckets of which it was told that they are void, and not that they are closed since."""
         newest = {told.start: told.kind for told in self.deliveries}
         return {start for start, kind in newest.items() if kind == "voided"}
 
@@ -180,7 +180,7 @@ def new_consumer(
     complete_until: datetime | None,
     now: datetime,
 ) -> FakeConsumer:
-    """The consumer that such a request makes. `pipeline` is the id and the name of what it follows."""
+    """Return the consumer that such a request makes. `pipeline` is the id and the name of what it follows."""
     whole = full(body)
     if whole["time_zone"] != "UTC":
         raise ValueError("a control plane in memory divides by UTC only; try this with a real one")
@@ -203,7 +203,7 @@ def differs(consumer: FakeConsumer, body: dict[str, Any]) -> bool:
 
 
 def full(body: dict[str, Any]) -> dict[str, Any]:
-    """A request with what it leaves out."""
+    """Return a request with what it leaves out."""
     return _DEFAULTS | body
 
 

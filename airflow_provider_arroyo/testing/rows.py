@@ -180,7 +180,7 @@ class Tables(Mapping[str, list[dict[str, Any]]]):
 
 
 def to_lines(table: str, rows: Sequence[Row], moment: datetime) -> str:
-    """The rows as a file has them. What has no time of its own is of this moment, as in a topic."""
+    """Return the rows as a file has them. What has no time of its own is of this moment, as in a topic."""
     lines = []
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
@@ -198,7 +198,7 @@ def to_lines(table: str, rows: Sequence[Row], moment: datetime) -> str:
 
 
 def from_lines(text: str, types: Mapping[str, str], *, are_changes: bool) -> list[dict[str, Any]]:
-    """The rows of a file. Of changes those that are there in the end."""
+    """Return the rows of a file. Of changes those that are there in the end."""
     records = [json.loads(line, parse_float=_Number) for line in text.splitlines()]
     rows = _folded(records) if are_changes else records
     return [{name: _as_python(value, types.get(name, "")) for name, value in row.items()} for row in rows]

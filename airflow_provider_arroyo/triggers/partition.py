@@ -115,7 +115,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
         }
 
     def shared_stream_key(self) -> Hashable:
-        """Two that share a consumer share what it is given."""
+        """Return two that share a consumer share what it is given."""
         return ("arroyo-partitions", *sorted(self.serialize()[1].items()))
 
     @classmethod
@@ -124,7 +124,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
         return DeliveryProducer(cls(**kwargs))
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Handed]) -> AsyncIterator[TriggerEvent]:
-        """One event for each delivery."""
+        """Yield one event for each delivery."""
         async for handed in shared_stream:
             yield _event(handed)
             handed.is_taken = True

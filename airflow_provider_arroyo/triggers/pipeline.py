@@ -53,7 +53,7 @@ class PipelineTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event, whatever happens."""
+        """Yield one event, whatever happens."""
         event = events.to_json(await self._watch(waits.from_json(self.wait)))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
 

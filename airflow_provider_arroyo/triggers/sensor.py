@@ -77,7 +77,7 @@ class SensorTrigger(BaseTrigger):
         task_instance.task = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event, whatever happens."""
+        """Yield one event, whatever happens."""
         task: Any = self.task_instance
         try:
             wait = waits.in_triggerer(self.sensor, self.arguments, task.dag_id, task.run_id)

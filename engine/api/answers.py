@@ -42,7 +42,7 @@ class Page(BaseModel, Generic[T]):
 
     @computed_field(alias="hasMore", description="The same, as clients of Arroyo's API spell it.")
     def goes_on(self) -> bool:
-        """The second spelling of `has_more`."""
+        """Return the second spelling of `has_more`."""
         return self.has_more
 
 
@@ -518,7 +518,7 @@ def pipeline(
     not_undone: str | None,
     is_preview: bool = False,
 ) -> Pipeline:
-    """A pipeline as it is now; the query is the newest version's, which may not run yet."""
+    """Return a pipeline as it is now; the query is the newest version's, which may not run yet."""
     facts = pipeline_facts(
         record, Outline.of(version), directory, voids, is_given_up=is_given_up, not_undone=not_undone
     )
@@ -534,7 +534,7 @@ def pipeline_facts(
     is_given_up: bool,
     not_undone: str | None,
 ) -> dict[str, Any]:
-    """The fields of PipelineFacts."""
+    """Return the fields of PipelineFacts."""
     desired, status = record.pipeline, record.status
     meaning = STATES[status.state]
     interval = outline.checkpoint_interval
@@ -613,7 +613,7 @@ def _step(record: JobRecord, trouble: Failure | None) -> str | None:
 
 
 def failure_reason(failure: Failure) -> FailureReason:
-    """A failure in Arroyo's words."""
+    """Return a failure in Arroyo's words."""
     return FailureReason(error=failure.message, domain=DOMAINS[failure.cause])
 
 
@@ -622,7 +622,8 @@ DOMAINS: Mapping[Cause, ErrorDomain] = {Cause.MISTAKE: "user", Cause.OUTAGE: "ex
 
 
 def graph(text: str, parallelism: int) -> dict[str, Any]:
-    """The picture of a plan with what Arroyo's has besides; each of its nodes runs with the job's parallelism."""
+    """Return the picture of a plan with what Arroyo's has besides; each of its nodes runs with the job's
+    parallelism."""
     picture: dict[str, Any] = json.loads(text)
     picture.pop("tables", None)  # shown beside it
     for node in picture.get("nodes", ()):
@@ -645,7 +646,7 @@ def checkpoint(report: EpochReport, before: EpochReport | None) -> CommittedEpoc
 
 
 def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask | None = None) -> Savepoint:
-    """A savepoint as the control plane knows it."""
+    """Return a savepoint as the control plane knows it."""
     return Savepoint(
         id=stored.id,
         pipeline_id=stored.pipeline_id,
@@ -675,7 +676,7 @@ def savepoint_task(task: DoneTask) -> SavepointTask:
 
 
 def certificate(stored: StoredCertificate, run: ParentRun | None = None) -> Certificate:
-    """A certificate of a gate, with the run that it stands on where that was looked for."""
+    """Return a certificate of a gate, with the run that it stands on where that was looked for."""
     return Certificate(
         id=stored.id,
         pipeline_id=stored.pipeline_id,
@@ -741,13 +742,13 @@ def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Wat
 
 
 def pipeline_event(stored: StoredEvent) -> PipelineEvent:
-    """An event with the pipeline that it happened to."""
+    """Return an event with the pipeline that it happened to."""
     shown = log_message(stored.event).model_dump()
     return PipelineEvent(**shown, pipeline_id=stored.pipeline_id, pipeline=stored.pipeline)
 
 
 def log_message(event: JobEvent) -> LogMessage:
-    """An event of a job."""
+    """Return an event of a job."""
     return LogMessage(
         id=event.id or 0,
         created_at=to_micros(event.at),
@@ -762,7 +763,7 @@ def log_message(event: JobEvent) -> LogMessage:
 
 
 def job_log_message(event: JobEvent) -> JobLogMessage:
-    """An event of a job, as Arroyo says it."""
+    """Return an event of a job, as Arroyo says it."""
     return JobLogMessage(
         id=str(event.id or 0),
         created_at=to_micros(event.at),
@@ -776,7 +777,7 @@ def job_log_message(event: JobEvent) -> JobLogMessage:
 
 
 def sources(watermarks: Mapping[str, datetime | None]) -> dict[str, int | None]:
-    """The watermark of each source table."""
+    """Return the watermark of each source table."""
     return {name: micros(at) for name, at in watermarks.items()}
 
 

@@ -115,7 +115,7 @@ def _paths(context: Context) -> Sequence[LeakedPath]:
 
 
 def _open_runs(connection: Connection) -> dict[str, OpenRun | None]:
-    """Every pipeline, with its run if one is open."""
+    """Return every pipeline, with its run if one is open."""
     runs = {record.pipeline.id: record.run for record in read_page(connection, None, None)}
     return {name: None if run is None else OpenRun(run.generation, run.pid) for name, run in runs.items()}
 

@@ -33,7 +33,7 @@ _MOMENT = re.compile(
 
 
 def cast_array(values: pa.Array, source: types.Type, target: types.Type, *, lenient: bool = False) -> pa.Array:
-    """The values, which are of type `source`, as `target`; what does not fit raises, or is NULL when lenient."""
+    """Return the values, which are of type `source`, as `target`; what does not fit raises, or is NULL when lenient."""
     match source, target:
         case types.Text() | types.Json(), types.Timestamp():
             return _text_to_instants(values, lenient=lenient)
@@ -70,7 +70,7 @@ def to_instants(values: pa.Array) -> pa.Array:
 
 
 def from_nanos(numbers: pa.Array) -> pa.Array:
-    """The instants so many nanoseconds after the epoch, rounded down to the microsecond."""
+    """Return the instants so many nanoseconds after the epoch, rounded down to the microsecond."""
     micros = pc.divide(numbers, 1000)
     below = pc.less(numbers, pc.multiply(micros, 1000))
     return pc.subtract(micros, below.cast(pa.int64())).cast(_INSTANT)
@@ -118,7 +118,7 @@ def _in_range(values: pa.Array, target: types.Integer) -> pa.Array:
 
 
 def evaluate(expr: Expr, rows: pa.RecordBatch) -> pa.Array:
-    """The value of the expression for each row, the same as Spark gives; only for what `can_evaluate` accepts.
+    """Return the value of the expression for each row, the same as Spark gives; only for what `can_evaluate` accepts.
 
     A value that Spark would fail on, such as a quotient by zero or text that is no date, raises here as well.
     """
@@ -217,7 +217,8 @@ def _least(*values: pa.Array) -> pa.Array:
 
 
 def _multiply(a: pa.Array, b: pa.Array) -> pa.Array:
-    """The product of numbers, or of a length of time and a whole number; Arrow checks only numbers for overflow."""
+    """Return the product of numbers, or of a length of time and a whole number; Arrow checks only numbers for
+    overflow."""
     if pa.types.is_duration(a.type) or pa.types.is_duration(b.type):
         product = pc.multiply_checked(a.cast(pa.int64()), b.cast(pa.int64()))
         return product.cast(pa.duration("us"))
@@ -225,7 +226,7 @@ def _multiply(a: pa.Array, b: pa.Array) -> pa.Array:
 
 
 def _remainder(a: pa.Array, b: pa.Array) -> pa.Array:
-    """The remainder with the sign of the dividend."""
+    """Return the remainder with the sign of the dividend."""
     if pa.types.is_floating(a.type):
         pc.divide_checked(a, b)
         return pa.array(map(_fraction_left, a.to_pylist(), b.to_pylist()), a.type)

@@ -29,7 +29,7 @@ class TooManyPairs(Exception):  # noqa: N818 - it is no error: whoever meets it 
 
 
 def groups_of(columns: Sequence[pa.Array], rows: int) -> Numbers:
-    """A number for each row, the same for rows that have the same values in all columns, and only for them."""
+    """Return a number for each row, the same for rows that have the same values in all columns, and only for them."""
     groups = np.zeros(rows, np.int64)
     for column in flat(columns):
         encoded = column.dictionary_encode(null_encoding="encode")
@@ -39,7 +39,8 @@ def groups_of(columns: Sequence[pa.Array], rows: int) -> Numbers:
 
 
 def flat(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """The columns, and in the place of a struct its members, which are NULL where it is, and whether it is there."""
+    """Return the columns, and in the place of a struct its members, which are NULL where it is, and whether it is
+    there."""
     found: list[pa.Array] = []
     for column in columns:
         if pa.types.is_struct(column.type):
@@ -52,8 +53,8 @@ def flat(columns: Sequence[pa.Array]) -> list[pa.Array]:
 def pairs_of(
     left: Sequence[pa.Array], right: Sequence[pa.Array], rows: tuple[int, int], most: int
 ) -> tuple[Numbers, Numbers]:
-    """The places of each pair of rows whose keys are equal and not NULL, on the left and on the right, in the order of
-    the left. With more than `most` of them nothing is made."""
+    """Return the places of each pair of rows whose keys are equal and not NULL, on the left and on the right, in the
+    order of the left. With more than `most` of them nothing is made."""
     both = [pa.concat_arrays([ours, theirs]) for ours, theirs in zip(left, right, strict=True)]
     groups = groups_of(both, sum(rows))
     for column in both:

@@ -88,7 +88,7 @@ class MergingRows:
 
 
 def _prepared(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows that take part: the columns of the scan, the event time, keys, and arguments of aggregates."""
+    """Return the rows that take part: the columns of the scan, the event time, keys, and arguments of aggregates."""
     if partials.condition is not None:
         rows = rows.filter(evaluate(partials.condition, rows))
     names = [*partials.columns.names, EVENT_TIME]
@@ -100,7 +100,7 @@ def _prepared(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _unmerged(partials: Partials, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Every row by itself."""
+    """Return every row by itself."""
     values = [_of_a_row(named.aggregate, rows.column(named.name)) for named in partials.aggregates]
     counts = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
     return _with_results(partials, rows, counts, rows.column(EVENT_TIME), values)
@@ -111,7 +111,7 @@ def _of_a_row(aggregate: Aggregate, values: pa.Array) -> pa.Array:
 
 
 def _merged(partials: Partials, rows: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
-    """The rows with equal keys, in one pane or burst if there are such, as the first of them."""
+    """Return the rows with equal keys, in one pane or burst if there are such, as the first of them."""
     keys = {name: rows.column(name) for name in map(_key, range(len(partials.keys)))}
     match partials.stretch:
         case Pane(width):
@@ -173,7 +173,7 @@ def _may_be_merged(partials: Partials, rows: pa.RecordBatch) -> bool:
 
 
 def _panes(times: pa.Array, pane: timedelta) -> pa.Array:
-    """The number of the pane that each time is in; before 1970 they are negative."""
+    """Return the number of the pane that each time is in; before 1970 they are negative."""
     micros, width = times.cast(pa.int64()), pane // _TICK
     quotients = pc.divide(micros, width)
     is_below = pc.less(micros, pc.multiply(quotients, width))
@@ -199,7 +199,7 @@ def may_be_in_bursts(times: pa.Array) -> bool:
 def in_bursts(
     rows: pa.RecordBatch, keys: Sequence[pa.Array], gap: timedelta, watermark: int
 ) -> tuple[pa.RecordBatch, pa.Array]:
-    """The rows by key and time, and the number of the burst of each."""
+    """Return the rows by key and time, and the number of the burst of each."""
     times = np.asarray(rows.column(EVENT_TIME).cast(pa.int64()))
     groups = _numbers_of_groups(keys, rows.num_rows)
     order = np.lexsort((times, groups))
@@ -214,7 +214,7 @@ def in_bursts(
 
 
 def _numbers_of_groups(keys: Sequence[pa.Array], count: int) -> npt.NDArray[np.int64]:
-    """A number for each row, the same for equal keys, of which NULL is one."""
+    """Return a number for each row, the same for equal keys, of which NULL is one."""
     numbers = np.zeros(count, dtype=np.int64)
     for key in keys:
         encoded = key.dictionary_encode(null_encoding="encode")

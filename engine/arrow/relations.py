@@ -33,7 +33,7 @@ class Relations:
     most_pairs: int
 
     def rows_of(self, node: Node) -> pa.RecordBatch:
-        """The rows of a relation."""
+        """Return the rows of a relation."""
         match node:
             case Branch(index):
                 return self.branches[index]
@@ -57,7 +57,7 @@ class Relations:
 
 
 def _time_of(rows: pa.RecordBatch, node: Node) -> list[pa.Array]:
-    """The event times that stand behind the columns of a relation, if there are any."""
+    """Return the event times that stand behind the columns of a relation, if there are any."""
     is_there = EVENT_TIME in rows.schema.names and EVENT_TIME not in node.schema.names
     return [rows.column(EVENT_TIME)] if is_there else []
 
@@ -80,7 +80,7 @@ def _together(node: Union, parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _joined(node: WindowJoin, left: pa.RecordBatch, right: pa.RecordBatch, most: int) -> pa.RecordBatch:
-    """The pairs that meet all tests, then rows that have met none, where the join keeps them."""
+    """Return the pairs that meet all tests, then rows that have met none, where the join keeps them."""
     windows = (EVENT_TIME, EVENT_TIME) if node.windows is None else node.windows
     keys = (
         [left.column(windows[0]), *(evaluate(pair[0], left) for pair in node.equal)],
@@ -117,15 +117,15 @@ def _meets(node: WindowJoin, left: pa.RecordBatch, right: pa.RecordBatch) -> Fla
 
 
 def _others(places: Numbers, rows: int) -> Numbers:
-    """The places that are not among these."""
+    """Return the places that are not among these."""
     is_there = np.zeros(rows, bool)
     is_there[places] = True
     return np.flatnonzero(~is_there)
 
 
 def _taken(side: pa.RecordBatch, places: Sequence[Numbers], missing: int, *, before: bool) -> pa.RecordBatch:
-    """The rows of a side for the pairs and for what is alone: its own, and NULL for those of the other side, which
-    come behind its own on the left and before them on the right."""
+    """Return the rows of a side for the pairs and for what is alone: its own, and NULL for those of the other side,
+    which come behind its own on the left and before them on the right."""
     nothing = np.full(missing, -1)
     pairs, alone = places
     wanted = np.concatenate([pairs, alone, nothing] if before else [pairs, nothing, alone])
@@ -133,7 +133,7 @@ def _taken(side: pa.RecordBatch, places: Sequence[Numbers], missing: int, *, bef
 
 
 def _ranking(function: NamedOver, rows: pa.RecordBatch) -> pa.Array:
-    """The place of each row among those of its partition. Without an order all of them are peers."""
+    """Return the place of each row among those of its partition. Without an order all of them are peers."""
     groups = groups_of([evaluate(part, rows) for part in function.partition], rows.num_rows)
     orders = orders_of(function.order, rows)
     ranks = _ranks(function.function, groups, orders)
@@ -170,7 +170,7 @@ def _changes(columns: Sequence[Numbers]) -> Flags:
 
 
 def _top(node: Top, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows that are wanted of each window, the windows one after the other."""
+    """Return the rows that are wanted of each window, the windows one after the other."""
     window = rows.column(node.window)
     bounds = [part.cast(pa.int64()).to_numpy(zero_copy_only=False) for part in window.flatten()]
     orders = orders_of(node.order, rows)

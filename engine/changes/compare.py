@@ -213,7 +213,7 @@ def _others(place: Place, old_places: Sequence[tuple[int, Place]]) -> list[int]:
 
 
 def places_of(program: Program) -> list[Place]:
-    """The places of a program that read tables, in the order of Spark's sources."""
+    """Return the places of a program that read tables, in the order of Spark's sources."""
     numbers = iter(range(len(program.operators)))
     meanings = Meanings(program.codes)
 
@@ -260,7 +260,8 @@ class _Side:
 
 
 def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]:
-    """The operators of the old script, each by the texts of that of the new one that is the same of wider numbers."""
+    """Return the operators of the old script, each by the texts of that of the new one that is the same of wider
+    numbers."""
     new_sides = list(_sides(after))
     names = {operator.pin for operator in before.operators} & {operator.pin for operator in after.operators} - {None}
     return tuple(_aligned(old, new_sides, names) for old in _sides(before))
@@ -304,7 +305,8 @@ def _fit(old: _Side, names: Set[str | None], new: _Side) -> tuple[bool, bool, bo
 
 
 def _told_apart(old: Operator, candidates: Sequence[_Side]) -> Operator:
-    """An operator whose keys say something else of wider numbers: its texts may be those of a new one all the same."""
+    """Return an operator whose keys say something else of wider numbers: its texts may be those of a new one all the
+    same."""
     looks = old.identity, [part.meaning for part in old.columns]
     if any(looks == (new.operator.identity, [part.meaning for part in new.operator.columns]) for new in candidates):
         return replace(old, columns=tuple(map(_of_other_numbers, old.columns)))
@@ -344,7 +346,8 @@ def _columns(old: _Side, new: _Side, alike: Sequence[_Side]) -> Iterator[Part]:
 
 
 def _as_they_are(old: _Side, new: _Side) -> Iterator[Part]:
-    """The columns of an operator that cannot be moved: those that only look the same, of wider numbers, are marked."""
+    """Yield the columns of an operator that cannot be moved: those that only look the same, of wider numbers, are
+    marked."""
     counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
     texts = {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):

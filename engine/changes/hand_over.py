@@ -101,7 +101,7 @@ def _shared_place(old: Table, new: Table) -> str | None:
 
 
 def _groups(program: Program) -> Iterator[tuple[str, str]]:
-    """The consumer groups that source tables name themselves; all others are made of the pipeline's own name."""
+    """Yield the consumer groups that source tables name themselves; all others are made of the pipeline's own name."""
     for name in sorted(program.scans):
         group = getattr(program.tables[name].options, "group_id", None)
         if isinstance(group, str):

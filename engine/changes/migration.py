@@ -275,7 +275,7 @@ class _Unknown:
                 self._complain(f"column {column.name} of {write.table} is NOT NULL, and would be NULL for a while")
 
     def _columns(self, node: Node) -> Collection[str]:
-        """The columns of a relation that are not known for a while."""
+        """Return the columns of a relation that are not known for a while."""
         if isinstance(node, Branch):
             return self._columns(self.program.parts.branches[node.index])
         if node == self.operator.node and isinstance(node, WindowAggregate | UpdatingAggregate):

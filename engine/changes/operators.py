@@ -336,7 +336,8 @@ def _new(pair: Pair, new: Operator, consent: Consent, pairs: Sequence[Pair], new
 
 
 def _parted(old: Operator, going_on: Operator | None, new: Operator) -> set[str]:
-    """The sinks that get their rows from a new operator, and have had them from one that goes on for others alone."""
+    """Return the sinks that get their rows from a new operator, and have had them from one that goes on for others
+    alone."""
     return set() if going_on is None else ({*old.sinks} - {*going_on.sinks}) & {*new.sinks}
 
 

@@ -90,7 +90,7 @@ class RehearsalReport:
 
 
 def to_json(report: RehearsalReport) -> dict[str, object]:
-    """The report in plain values."""
+    """Return the report in plain values."""
     return {
         "differs": report.differs,
         "plan": report.plan,
@@ -123,7 +123,7 @@ def _row_to_json(row: DifferentRow) -> dict[str, object]:
 
 
 def to_text(report: RehearsalReport) -> str:
-    """The report for people; it ends with a line break."""
+    """Return the report for people; it ends with a line break."""
     read = ", ".join(f"{rows:,} of {table}" for table, rows in sorted(report.rows_in.items())) or "none"
     lines = [f"rows read since epoch {report.epoch}: {read}", ""]
     for sink in report.sinks:
@@ -163,7 +163,7 @@ def _summary(sinks: Sequence[SinkDifference]) -> str:
 
 
 def with_kept_rows(program: Program) -> Program:
-    """The program with the rows of every sink kept for a comparison. What cannot be read is left out, and kept
+    """Return the program with the rows of every sink kept for a comparison. What cannot be read is left out, and kept
     nowhere."""
     written = {write.table for write in program.writes}
     tables = {name: _kept(table) if name in written else _quiet(table) for name, table in program.tables.items()}
@@ -176,7 +176,7 @@ def _kept(table: Table) -> Table:
 
 
 def _quiet(table: Table) -> Table:
-    """The table without a place for dead letters."""
+    """Return the table without a place for dead letters."""
     bad_data = "drop" if table.bad_data == "dead_letter" else table.bad_data
     return replace(table, bad_data=bad_data, dead_letter_directory=None, dead_letter_table=None)
 

@@ -13,7 +13,7 @@ Form = Literal["text", "json", "markdown"]
 
 
 def show(plan: UpgradePlan, form: Form = "text") -> str:
-    """The plan as a text that ends with a line break."""
+    """Return the plan as a text that ends with a line break."""
     match form:
         case "text":
             return _text(plan)
@@ -24,7 +24,7 @@ def show(plan: UpgradePlan, form: Form = "text") -> str:
 
 
 def with_expected(shown: str, expected: Expected, form: Form) -> str:
-    """A plan that was shown in a form, with what is to be expected of it."""
+    """Return a plan that was shown in a form, with what is to be expected of it."""
     match form:
         case "text":
             return shown + "".join(f"{line}\n" for line in expected.lines())
@@ -52,7 +52,7 @@ def summary(plan: UpgradePlan) -> str:
 
 
 def to_json(plan: UpgradePlan) -> dict[str, object]:
-    """The plan in plain values."""
+    """Return the plan in plain values."""
     return {
         "id": plan.id,
         "is_same": plan.is_same,
@@ -104,7 +104,7 @@ def _figures(verdict: Verdict) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that a cell of a table shows as it is."""
+    """Return text that a cell of a table shows as it is."""
     for sign in "\\|<>*_`":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

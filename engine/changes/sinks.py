@@ -51,7 +51,8 @@ def sink_verdicts(
 
 
 def _of_other_numbers(before: Program, after: Program) -> frozenset[str]:
-    """The sinks of both scripts whose rows may be others since numbers are wider, also if their texts are the same."""
+    """Return the sinks of both scripts whose rows may be others since numbers are wider, also if their texts are the
+    same."""
     if _types_read(before) == _types_read(after):
         return frozenset()
     old, new = (written_by(without_widths(program.parts), program.codes) for program in (before, after))
@@ -65,7 +66,7 @@ def _types_read(program: Program) -> frozenset[tuple[str, str, str]]:
 
 
 def _written(program: Program) -> Mapping[str, Table]:
-    """The tables that a script writes, those of dead letters among them."""
+    """Return the tables that a script writes, those of dead letters among them."""
     names = {*(write.table for write in program.writes), *program.dead_letter_tables}
     return {name: program.declared[name] for name in names}
 

@@ -43,7 +43,7 @@ def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> I
 
 
 def new_sources(before: Program, after: Program, reset: frozenset[str]) -> frozenset[str]:
-    """The tables whose positions begin anew."""
+    """Return the tables whose positions begin anew."""
     return frozenset(name for name in after.scans if name not in before.scans or name in reset)
 
 
@@ -91,7 +91,7 @@ def _of_same_rows(name: str, before: Program, after: Program) -> Verdict:
 
 
 def changed_options(old: Table, new: Table) -> list[str]:
-    """The settings of a table that differ, though they do not say which rows there are."""
+    """Return the settings of a table that differ, though they do not say which rows there are."""
     fields = (
         *("bad_data", "bad_data_check", "idle_time", "quiet_after"),
         *("framing", "framing_max_length", "cache", "dead_letter_table"),
@@ -122,7 +122,8 @@ def _differences(before: Program, after: Program, name: str) -> Iterator[str]:
 
 
 def _differing_columns(before: Program, after: Program, name: str) -> Iterator[str]:
-    """The columns that both scripts read, and that are others by now. What only one reads cannot be in both states."""
+    """Yield the columns that both scripts read, and that are others by now. What only one reads cannot be in both
+    states."""
     old, new = _declared_columns(before, name), _declared_columns(after, name)
     for column in sorted(_read_by_both(before, after, name)):
         if old.get(column) != new.get(column) and not _is_wider(before, after, name, column):
@@ -151,14 +152,14 @@ def _is_wider(before: Program, after: Program, name: str, column: str) -> bool:
 
 
 def _declared_columns(program: Program, name: str) -> dict[str, str]:
-    """The columns of a table: their types, or from where they are filled."""
+    """Return the columns of a table: their types, or from where they are filled."""
     table: Table = program.declared[name]
     columns = {field.name: f"{field.type}{'' if field.nullable else ' NOT NULL'}" for field in table.schema}
     return columns | {column: f"METADATA FROM '{key}'" for column, key in table.metadata}
 
 
 def differing(old: BaseModel, new: BaseModel) -> list[str]:
-    """The names of the options that differ."""
+    """Return the names of the options that differ."""
     if type(old) is not type(new):
         return ["type"]
     return [name for name in type(new).model_fields if getattr(old, name) != getattr(new, name)]
@@ -199,8 +200,8 @@ def tells_the_same(before: Program, old: Operator, after: Program, new: Operator
 
 
 def _written(program: Program, operator: Operator, consent: Consent) -> frozenset[str]:
-    """The tables that get the rows of an aggregate as its branch releases them; none where anything else is done with
-    them, or where one of these begins anew."""
+    """Return the tables that get the rows of an aggregate as its branch releases them; none where anything else is
+    done with them, or where one of these begins anew."""
     if _piece_of(program, operator) is None or not consent.reset.isdisjoint(operator.sinks):
         return frozenset()
     whole = {
@@ -212,7 +213,8 @@ def _written(program: Program, operator: Operator, consent: Consent) -> frozense
 
 
 def _piece_of(program: Program, operator: Operator) -> Node | None:
-    """The relation that is made of the rows of an aggregate alone, if it does nothing else and is the only one."""
+    """Return the relation that is made of the rows of an aggregate alone, if it does nothing else and is the only
+    one."""
     pieces = [
         piece for piece in pieces_of(program.parts.branches[operator.branch]) if aggregate_of(piece) == operator.node
     ]

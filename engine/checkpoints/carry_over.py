@@ -77,7 +77,7 @@ def predecessors(tables: Sequence[str], epochs: Sequence[PlannedEpoch], choice: 
 
 
 def in_order_of(order: Sequence[int | None], first: Sequence[str], epoch: PlannedEpoch) -> PlannedEpoch:
-    """A planned epoch of the old query as one of the new query; `first` has where each source of that begins."""
+    """Return a planned epoch of the old query as one of the new query; `first` has where each source of that begins."""
     lines = (begin if old is None else epoch.sources[old] for old, begin in zip(order, first, strict=True))
     return replace(epoch, sources=tuple(lines))
 
@@ -237,8 +237,8 @@ def _read_old(paths: StatePaths) -> _Old:
 
 
 def _fitted(old: _Old, new: _Skeleton) -> _Old:
-    """The old state as one of the width of the new; it must be, where it has operators. All else that Spark has noted
-    about how it keeps state must be the same."""
+    """Return the old state as one of the width of the new; it must be, where it has operators. All else that Spark
+    has noted about how it keeps state must be the same."""
     width = new.planned.parallelism
     newest = old.plans[old.epoch]
     if old.operators and newest.parallelism != width:
@@ -308,7 +308,7 @@ def _put_operator(checkpoint: Path, old: _Old, new: _Skeleton, number: int, befo
 
 
 def _files_of_operator(checkpoint: Path, epoch: int, number: int) -> Iterator[Path]:
-    """The files that an epoch needs of an operator, by their paths within its folder."""
+    """Yield the files that an epoch needs of an operator, by their paths within its folder."""
     folder = Path("state") / str(number)
     for path in manifest.files_of(checkpoint, epoch):
         if path.is_relative_to(folder):

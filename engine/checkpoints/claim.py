@@ -130,7 +130,8 @@ def claim(
 
 
 def _owner(paths: StatePaths, new_owner: str) -> str:
-    """The id that targets are marked with. It stays when the state is swapped, since the pipeline is the same."""
+    """Return the id that targets are marked with. It stays when the state is swapped, since the pipeline is the
+    same."""
     recorded = read_json(paths.owner)
     if recorded is None:
         write_json(paths.owner, {"owner": new_owner})

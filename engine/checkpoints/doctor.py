@@ -115,7 +115,7 @@ def _say_where_schemas_are(checkpoint: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost cause that Java names, without its stack."""
+    """Return the innermost cause that Java names, without its stack."""
     lines = [line.strip() for line in message_of(error).splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ") and len(line) < _LONGEST]
     return causes[-1] if causes else lines[0]
@@ -129,12 +129,12 @@ class DamagedFile:
     fault: str
 
     def error(self) -> UnreadableStateError:
-        """The finding as an error for the user."""
+        """Return the finding as an error for the user."""
         return UnreadableStateError(f"{self.path} {self.fault}", hint=unreadable(self.path).hint)
 
 
 def examine(paths: StatePaths) -> list[DamagedFile]:
-    """Every fault that would keep a run from going on with the newest epoch; none for a sound or a new state."""
+    """Return every fault that would keep a run from going on with the newest epoch; none for a sound or a new state."""
     findings = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
     epoch = spark_log.newest_commit(paths.checkpoint)
     plans = spark_log.numbers(paths.checkpoint / "offsets")

@@ -49,7 +49,7 @@ _NOBODY_IS_TOLD: Mapping[int, Retelling] = {}
 
 
 def read_forms(checkpoint: Path) -> Forms:
-    """The forms that a checkpoint names; refused when the file is damaged."""
+    """Return the forms that a checkpoint names; refused when the file is damaged."""
     path = checkpoint / FORMS
     try:
         return {int(number): _form(form) for number, form in (read_json(path) or {}).items()}
@@ -69,8 +69,8 @@ def carried_forms(
     reformed: Mapping[int, Reform],
     retold: Mapping[int, Retelling] = _NOBODY_IS_TOLD,
 ) -> Forms:
-    """The forms of the state of a new query: what did not say in which form it is still does not. What was to be told
-    of the query before is `retold` or known by now."""
+    """Return the forms of the state of a new query: what did not say in which form it is still does not. What was to
+    be told of the query before is `retold` or known by now."""
     without = {number: replace(form, retelling=None) for number, form in old.items()}
     # one that has only told something says nothing of its form
     told = {number: form for number, form in without.items() if form != Form(None)}
@@ -103,7 +103,7 @@ def _reformed(form: Form | None, reform: Reform) -> Form:
 
 
 def _formers(old: FormersText, reform: Reform) -> FormersText:
-    """The types that values were in, with those that they have left now; nothing where they have left none."""
+    """Return the types that values were in, with those that they have left now; nothing where they have left none."""
     formers = []
     for place, before in zip(reform.groups, reform.widened, strict=True):
         known = old[place] if old and place is not None else ((),) * len(before)
@@ -172,14 +172,14 @@ class OperatorForm:
 
 
 def operator_numbers(checkpoint: Path) -> list[int]:
-    """The numbers of the operators that keep state, in order."""
+    """Return the numbers of the operators that keep state, in order."""
     folder = checkpoint / "state"
     names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(name) for name in names if name.isdigit())
 
 
 def read_form(checkpoint: Path, number: int) -> OperatorForm:
-    """The form of an operator's state; refused when it is not written down, or damaged."""
+    """Return the form of an operator's state; refused when it is not written down, or damaged."""
     folder = checkpoint / "state" / str(number)
     path = operator_metadata(folder)
     try:
@@ -209,7 +209,7 @@ def is_data(within: Path) -> bool:
 
 
 def _listed_schema(folder: Path, file: str) -> bytes:
-    """A schema, wherever the checkpoint lay when it was listed."""
+    """Return a schema, wherever the checkpoint lay when it was listed."""
     _, separator, within = file.rpartition(f"/state/{folder.name}/")
     if not separator:
         raise ValueError(file)
@@ -221,7 +221,7 @@ _FORMAT = 1
 
 
 def read_panes(checkpoint: Path) -> frozenset[int]:
-    """The numbers of the operators that are kept by pane; refused when the file is damaged."""
+    """Return the numbers of the operators that are kept by pane; refused when the file is damaged."""
     path = checkpoint / PANES
     match read_json(path):
         case None:

@@ -160,7 +160,7 @@ def import_savepoint(
 
 
 def _files_at(base: Place) -> Mapping[tuple[int, str], SavedFile]:
-    """The files of an earlier export by what is in them."""
+    """Return the files of an earlier export by what is in them."""
     content = base.manifest()
     if content is None:
         raise SavepointNotFoundError(f"there is no savepoint at {base}", hint="name an earlier export, or none")

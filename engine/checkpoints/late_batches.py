@@ -52,7 +52,7 @@ def stretches(minutes: Iterable[int], most: int = MOST_STRETCHES) -> Sequence[St
 
 
 def joined(parts: Iterable[Stretch], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
-    """All that some stretches hold, as stretches, in order."""
+    """Return all that some stretches hold, as stretches, in order."""
     found: list[Stretch] = []
     for begin, end in sorted(parts):
         if found and begin <= found[-1][1]:

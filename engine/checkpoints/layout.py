@@ -92,7 +92,7 @@ class StatePaths:
 
 
 def read_json(path: Path) -> dict[str, object] | None:
-    """The content of a small file, None when there is none; refused when it is damaged."""
+    """Return the content of a small file, None when there is none; refused when it is damaged."""
     try:
         content = json.loads(path.read_text())
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def read_json(path: Path) -> dict[str, object] | None:
 
 
 def read_text(path: Path) -> str:
-    """The content of a small file that must be there; refused when it is empty or cannot be read."""
+    """Return the content of a small file that must be there; refused when it is empty or cannot be read."""
     try:
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -126,7 +126,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def unreadable(path: Path) -> UnreadableStateError:
-    """The error for a file that is there and makes no sense."""
+    """Return the error for a file that is there and makes no sense."""
     return UnreadableStateError(
         f"{path} cannot be read",
         hint="restore a savepoint, or start empty with --force, which keeps the old state aside",
@@ -179,7 +179,7 @@ def _lock_of(directory: Path) -> Path:
 
 
 def _try_lock(path: Path) -> int | None:
-    """A handle that holds the lock; None where another process has it, or the file is gone."""
+    """Return a handle that holds the lock; None where another process has it, or the file is gone."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -28,12 +28,12 @@ class Lineage:
     parents: tuple[tuple[str, int], ...] = ()
 
     def forked_at(self, epoch: int, new_id: str) -> Lineage:
-        """A new history that goes on from an epoch of this one."""
+        """Return a new history that goes on from an epoch of this one."""
         return Lineage(new_id, ((self.id, epoch), *self.parents)[:KEPT_PARENTS])
 
     def left_at(self, other: Lineage, epoch: int) -> int | None:
-        """The last epoch of this history that another one has, too, which has come to an epoch; None when they have
-        nothing in common that is known any more.
+        """Return the last epoch of this history that another one has, too, which has come to an epoch; None when
+        they have nothing in common that is known any more.
 
             c came from b at 9, which came from a at 4     c has of "a at 7" what came up to 4, of "b at 20" up to 9
         """
@@ -44,12 +44,12 @@ class Lineage:
 
 
 def new_id() -> str:
-    """An id that no other history has."""
+    """Return an id that no other history has."""
     return secrets.token_hex(8)
 
 
 def read_lineage(path: Path) -> Lineage:
-    """The history in a file; refused when it is missing or damaged."""
+    """Return the history in a file; refused when it is missing or damaged."""
     content = read_json(path)
     if content is None:
         raise unreadable(path)
@@ -61,8 +61,8 @@ def read_lineage(path: Path) -> Lineage:
 
 
 def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
-    """The histories before the one that a state directory has, nearest first, each with the last epoch that was taken
-    over; None where it has another one, or does not say it."""
+    """Return the histories before the one that a state directory has, nearest first, each with the last epoch that
+    was taken over; None where it has another one, or does not say it."""
     try:
         history = read_lineage(StatePaths(state).lineage)
     except (OSError, UnreadableStateError):
@@ -71,8 +71,8 @@ def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
 
 
 def parents_after(saved: Path, epoch: int) -> tuple[tuple[str, int], ...] | None:
-    """The histories before one that goes on from an epoch of a savepoint; None where the savepoint does not say its
-    own."""
+    """Return the histories before one that goes on from an epoch of a savepoint; None where the savepoint does not
+    say its own."""
     try:
         return read_lineage(StatePaths(saved).lineage).forked_at(epoch, new_id()).parents
     except (OSError, UnreadableStateError):

@@ -96,7 +96,7 @@ def write_manifest(folder: Path, manifest: SavepointManifest) -> None:
 
 
 def manifest_bytes(manifest: SavepointManifest) -> bytes:
-    """The content of its file."""
+    """Return the content of its file."""
     micros = (manifest.created_at - _EPOCH) // timedelta(microseconds=1)
     return json.dumps({"version": VERSION, **asdict(manifest), "created_at": micros}, indent=1).encode()
 
@@ -116,7 +116,7 @@ def read_manifest(folder: Path) -> SavepointManifest:
 
 
 def parse_manifest(folder: Path, content: bytes) -> SavepointManifest:
-    """The manifest that a file from elsewhere is; refused when it is none."""
+    """Return the manifest that a file from elsewhere is; refused when it is none."""
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -145,7 +145,7 @@ def check_files(folder: Path, manifest: SavepointManifest) -> None:
 
 
 def damaged(folder: Path, fault: str) -> DamagedSavepointError:
-    """The error of a savepoint that must not be used."""
+    """Return the error of a savepoint that must not be used."""
     return DamagedSavepointError(
         f"the savepoint {folder.name} is damaged: {fault}", hint="restore another savepoint; this one can be deleted"
     )
@@ -192,7 +192,7 @@ def _text(value: object) -> str | None:
 
 
 def _inner(value: object) -> str:
-    """A path that stays below the savepoint, whoever has written the manifest."""
+    """Return a path that stays below the savepoint, whoever has written the manifest."""
     path = PurePosixPath(str(value))
     if (
         value in ("", ".")
@@ -229,8 +229,8 @@ _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot
 
 
 def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> Iterator[Path]:
-    """The files of an epoch, relative to the checkpoint, wherever its state is. One that vanishes meanwhile raises
-    FileNotFoundError."""
+    """Yield the files of an epoch, relative to the checkpoint, wherever its state is. One that vanishes meanwhile
+    raises FileNotFoundError."""
     yield Path("metadata")
     yield from (Path(name) for name in (WITHHELD, FORMS, PANES) if (checkpoint / name).exists())
     for log in ("offsets", "commits"):
@@ -249,7 +249,7 @@ def size_of(checkpoint: Path, epoch: int) -> int:
 
 
 def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
-    """The file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
+    """Return the file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
     plan = Path("offsets") / str(epoch + 1)
     return plan if (checkpoint / plan).exists() else None
 
@@ -295,7 +295,7 @@ def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: in
 
 
 def _files_of_history(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
-    """The files of a version that belong to the history of the checkpoint."""
+    """Return the files of a version that belong to the history of the checkpoint."""
     # Only where several runs have written the version must the commit log say which of them has committed it.
     ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
     return [file for file in files if not ids or file.id is None or file.id in ids]

@@ -27,8 +27,8 @@ def is_behind(manifest: SavepointManifest, history: Lineage) -> bool:
 
 
 def written_history(paths: StatePaths) -> Lineage:
-    """The history that has written to the sinks last. One that was put in place and had no run since has taken nothing
-    back yet: then it is that of the state which it has replaced."""
+    """Return the history that has written to the sinks last. One that was put in place and had no run since has
+    taken nothing back yet: then it is that of the state which it has replaced."""
     current, newest_run = read_lineage(paths.lineage), last_run(paths)
     for root in (paths.root, *reversed(asides(paths))):
         content = read_json(StatePaths(root).lineage) or {}
@@ -38,7 +38,7 @@ def written_history(paths: StatePaths) -> Lineage:
 
 
 def last_run(paths: StatePaths) -> str:
-    """The generation of the newest run that has had a state, as its directory says it."""
+    """Return the generation of the newest run that has had a state, as its directory says it."""
     return read_text(paths.generation) if paths.generation.exists() else "0"
 
 
@@ -61,7 +61,7 @@ def refuse_gap(paths: StatePaths, manifest: SavepointManifest, sinks: Callable[[
 
 
 def _parting(manifest: SavepointManifest, history: Lineage) -> int | None:
-    """The last epoch that both have."""
+    """Return the last epoch that both have."""
     return history.left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)
 
 

@@ -39,7 +39,7 @@ class Place(Protocol):
         """Copy a file into a new one; no more of it than the manifest says."""
 
     def manifest(self) -> bytes | None:
-        """The manifest that is there, if one is."""
+        """Return the manifest that is there, if one is."""
 
     def set_manifest(self, content: bytes) -> None:
         """Make the savepoint exist there."""
@@ -49,7 +49,8 @@ class Place(Protocol):
 
 
 def open_place(text: str) -> Place:
-    """The place that a URL names: `file:///...`, `s3://bucket/prefix` or `s3::https://endpoint/bucket/prefix`."""
+    """Return the place that a URL names: `file:///...`, `s3://bucket/prefix` or
+    `s3::https://endpoint/bucket/prefix`."""
     try:
         location = read_location(text)
     except ValueError as error:
@@ -262,7 +263,7 @@ def _limited(content: bytes) -> bytes:
 
 
 def as_damage(savepoint: Path, error: Exception) -> EngineError:
-    """The error of a file that is not there, or another one."""
+    """Return the error of a file that is not there, or another one."""
     fault = f"{message_of(error)} has changed" if isinstance(error, NotAsSavedError) else f"{_name(error)} is missing"
     return damaged(savepoint, fault)
 

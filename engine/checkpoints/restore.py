@@ -75,8 +75,8 @@ def restore(
 
 
 def _going_on_with_sinks(lineage: Lineage, paths: StatePaths, manifest: SavepointManifest) -> Lineage:
-    """The history with that of the state that is there, if there is one: its sinks have taken all of it, and know of no
-    other."""
+    """Return the history with that of the state that is there, if there is one: its sinks have taken all of it, and
+    know of no other."""
     newest = newest_commit(paths.checkpoint)
     if newest is None:
         return lineage

@@ -29,7 +29,7 @@ class RunningQuery:
 
 
 def query_of_state(state: Path) -> RunningQuery:
-    """The query of a state directory; nothing is claimed or changed, so it may be running."""
+    """Return the query of a state directory; nothing is claimed or changed, so it may be running."""
     path = StatePaths(state).pipeline
     recorded = read_json(path)
     if recorded is None:
@@ -43,7 +43,7 @@ def query_of_state(state: Path) -> RunningQuery:
 
 
 def _functions(recorded: Mapping[str, object], path: Path) -> tuple[UdfFile, ...]:
-    """The files of functions that a state names; states of earlier versions of the engine name none."""
+    """Return the files of functions that a state names; states of earlier versions of the engine name none."""
     files = recorded.get("udfs", [])
     if not isinstance(files, list) or not all(isinstance(file, list) and len(file) == 2 for file in files):
         raise unreadable(path)
@@ -51,7 +51,7 @@ def _functions(recorded: Mapping[str, object], path: Path) -> tuple[UdfFile, ...
 
 
 def query_of_savepoint(savepoint: Path) -> RunningQuery:
-    """The query of a savepoint."""
+    """Return the query of a savepoint."""
     manifest = read_manifest(savepoint)
     if manifest.sql is None:
         raise NoStateError(
@@ -64,9 +64,9 @@ def query_of_savepoint(savepoint: Path) -> RunningQuery:
 
 
 def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connections: str = "") -> Program:
-    """The program that the state is of, with its functions if it names them, and else with `udfs`; what the state keeps
-    by pane is marked. Refused where the script does not give it any more: what its operators keep would be told from
-    something else."""
+    """Return the program that the state is of, with its functions if it names them, and else with `udfs`; what the
+    state keeps by pane is marked. Refused where the script does not give it any more: what its operators keep would
+    be told from something else."""
     try:
         program = compile_script(query.sql, udfs=query.udfs or udfs, connections=connections)
     except ScriptRefused as error:

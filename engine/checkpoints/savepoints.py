@@ -125,7 +125,7 @@ def check_file(savepoint: Path, file: SavedFile) -> None:
 
 
 def list_savepoints(state: Path) -> list[SavepointManifest]:
-    """All savepoints, oldest first; unfinished and damaged ones are left out."""
+    """Return all savepoints, oldest first; unfinished and damaged ones are left out."""
     manifests: list[SavepointManifest] = []
     folder = StatePaths(state).savepoints
     for entry in folder.iterdir() if folder.is_dir() else ():
@@ -247,7 +247,7 @@ def _notes(paths: StatePaths) -> list[Path]:
 
 
 def _describe(root: Path, file: Path) -> SavedFile:
-    """A file's length and digest; it is made durable on the way."""
+    """Return a file's length and digest; it is made durable on the way."""
     digest, length = hashlib.sha256(), 0
     with (root / file).open("rb") as content:
         while chunk := content.read(1 << 20):

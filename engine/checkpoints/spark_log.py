@@ -15,8 +15,8 @@ from engine.values.instants import FAR_FUTURE, to_micros
 
 
 def offsets_of_epoch(state: Path, lineage: str | None, epoch: int | None) -> Mapping[str, object] | None:
-    """The position in each partition of each source table at the end of an epoch. None when the state directory has it
-    no more: it keeps the newest hundred epochs, of one history."""
+    """Return the position in each partition of each source table at the end of an epoch. None when the state
+    directory has it no more: it keeps the newest hundred epochs, of one history."""
     paths = StatePaths(state)
     if epoch is None:
         return None
@@ -108,12 +108,12 @@ class CommitRecord:
 
 
 def newest_commit(checkpoint: Path) -> int | None:
-    """The number of the newest committed epoch, None when there is none."""
+    """Return the number of the newest committed epoch, None when there is none."""
     return max(numbers(checkpoint / "commits"), default=None)
 
 
 def numbers(folder: Path) -> list[int]:
-    """The epochs that a log has, in order."""
+    """Return the epochs that a log has, in order."""
     try:
         return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit())
     except FileNotFoundError:
@@ -121,14 +121,14 @@ def numbers(folder: Path) -> list[int]:
 
 
 def read_planned(checkpoint: Path, epoch: int) -> PlannedEpoch:
-    """The offset log's entry of an epoch; refused when it is damaged."""
+    """Return the offset log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "offsets" / str(epoch)
     lines = _lines(path)
     return PlannedEpoch(lines[0], _json(lines[1] if len(lines) > 1 else "", path), tuple(lines[2:]))
 
 
 def read_committed(checkpoint: Path, epoch: int) -> CommitRecord:
-    """The commit log's entry of an epoch; refused when it is damaged."""
+    """Return the commit log's entry of an epoch; refused when it is damaged."""
     path = checkpoint / "commits" / str(epoch)
     lines = _lines(path)
     return CommitRecord(lines[0], _json(lines[1] if len(lines) > 1 else "", path))
@@ -166,7 +166,7 @@ def _texts(value: object) -> list[str]:
 
 
 def operators_of(checkpoint: Path) -> tuple[str, ...]:
-    """The names of the operators that keep state, as Spark calls them, in the order of their numbers."""
+    """Return the names of the operators that keep state, as Spark calls them, in the order of their numbers."""
     folders = [folder for folder in (checkpoint / "state").glob("[0-9]*") if folder.name.isdigit()]
     names = [operator_name(folder) for folder in sorted(folders, key=lambda folder: int(folder.name))]
     return tuple(name for name in names if name is not None)

@@ -32,7 +32,7 @@ KEPT = 2
 
 
 def begin_swap(paths: StatePaths) -> Path:
-    """An empty folder to make the new parts in: files and folders named as in the state directory."""
+    """Return an empty folder to make the new parts in: files and folders named as in the state directory."""
     finish_swap(paths)
     staging = paths.root / "staging"
     shutil.rmtree(staging, ignore_errors=True)

@@ -59,7 +59,7 @@ class WholeState:
 
 
 def newest_epochs(state: Path) -> tuple[int | None, int | None]:
-    """The newest epoch that a state has committed, and the newest that it has planned."""
+    """Return the newest epoch that a state has committed, and the newest that it has planned."""
     checkpoint = StatePaths(state).checkpoint
     return newest_commit(checkpoint), max(numbers(checkpoint / "offsets"), default=None)
 
@@ -169,7 +169,7 @@ def _read(content: bytes, place: str) -> WholeState:
 
 
 def _inner(value: object) -> str:
-    """A path that stays below the state, whoever has written the manifest."""
+    """Return a path that stays below the state, whoever has written the manifest."""
     path = PurePosixPath(str(value))
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in str(value) or str(path) != value:
         raise ValueError(value)
@@ -196,8 +196,8 @@ class Partition:
 
 
 def files_of_partitions(checkpoint: Path, epoch: int) -> Mapping[Partition, Sequence[Path]]:
-    """The files that an epoch needs of each partition, relative to the checkpoint. One that vanishes meanwhile raises
-    FileNotFoundError."""
+    """Return the files that an epoch needs of each partition, relative to the checkpoint. One that vanishes
+    meanwhile raises FileNotFoundError."""
     files: dict[Partition, list[Path]] = {}
     for path in manifest.files_of(checkpoint, epoch):
         match path.parts:
@@ -208,7 +208,7 @@ def files_of_partitions(checkpoint: Path, epoch: int) -> Mapping[Partition, Sequ
 
 
 def ids_of_partitions(committed: CommitRecord) -> Mapping[Partition, frozenset[str]]:
-    """The ids that the files of the newest version have, of each partition; raises ValueError."""
+    """Return the ids that the files of the newest version have, of each partition; raises ValueError."""
     ids: dict[Partition, frozenset[str]] = {}
     for operator, partitions in committed.state_ids_of.items():
         if not isinstance(partitions, list):
@@ -220,8 +220,8 @@ def ids_of_partitions(committed: CommitRecord) -> Mapping[Partition, frozenset[s
 
 
 def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, int, str]]:
-    """The versions of partitions that are needed for an epoch and that no file holds, with the id that was to be in its
-    name."""
+    """Yield the versions of partitions that are needed for an epoch and that no file holds, with the id that was to
+    be in its name."""
     listed = state_files(checkpoint).sizes()
     for partition, ids in ids_of_partitions(spark_log.read_committed(checkpoint, epoch)).items():
         versions = _versions(listed, partition.folder)
@@ -259,7 +259,7 @@ def _versions(files: Iterable[Path], folder: Path) -> Mapping[int, list[tuple[st
 
 
 def _ids_of(checkpoint: Path, version: int, partition: Partition) -> frozenset[str]:
-    """The ids of an earlier version, nothing where the commit log has it no more: then any file of it counts."""
+    """Return the ids of an earlier version, nothing where the commit log has it no more: then any file of it counts."""
     try:
         return ids_of_partitions(spark_log.read_committed(checkpoint, version - 1)).get(partition, frozenset())
     except (OSError, UnreadableStateError, ValueError):

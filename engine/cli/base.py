@@ -33,8 +33,8 @@ class Command:
 
 
 def path(text: str) -> Path:
-    """The argument that names a file or a directory. An empty one is most often a variable that is not set, and would
-    be taken for this directory."""
+    """Return the argument that names a file or a directory. An empty one is most often a variable that is not set,
+    and would be taken for this directory."""
     if not text:
         raise ArgumentTypeError("is empty")
     return Path(text)
@@ -140,7 +140,7 @@ def _agent() -> str:
 
 
 def segment(text: str) -> str:
-    """A name as one piece of a path; what cannot be one is refused, since a server would find nothing there, or
+    """Return a name as one piece of a path; what cannot be one is refused, since a server would find nothing there, or
     something else."""
     if not _is_name(text):
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
@@ -158,7 +158,7 @@ def _is_name(text: str) -> bool:
 
 
 def field_of(answer: Mapping[str, Json], name: str) -> str:
-    """A field that every answer of that kind has."""
+    """Return a field that every answer of that kind has."""
     if answer.get(name) is None:
         raise UnreachableError(
             f"what answers is no control plane: its answer has no {name!r}",
@@ -168,7 +168,7 @@ def field_of(answer: Mapping[str, Json], name: str) -> str:
 
 
 def _parse(answer: httpx.Response) -> Json:
-    """The JSON of an answer; of one that is server-sent events, that of the last one."""
+    """Return the JSON of an answer; of one that is server-sent events, that of the last one."""
     text = answer.text
     if text.startswith("data: "):
         text = next((line[6:] for line in reversed(text.splitlines()) if line.startswith("data: ")), "")

@@ -52,7 +52,7 @@ def _answer(arguments: Sequence[str] | None) -> int:
 
 
 def answer_errors(work: Callable[[], int]) -> int:
-    """The exit code of some work; what it fails with is a sentence."""
+    """Return the exit code of some work; what it fails with is a sentence."""
     try:
         return work()
     except EngineError as error:

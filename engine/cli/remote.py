@@ -45,7 +45,7 @@ def add_pipeline(parser: ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """The argument of a limit on waiting."""
+    """Return the argument of a limit on waiting."""
     number = float(text)
     if not number >= 0:  # NaN is not, either
         raise ArgumentTypeError(f"must be zero or more seconds, not {text!r}")
@@ -53,7 +53,7 @@ def seconds(text: str) -> float:
 
 
 def connect(args: Namespace) -> Client:
-    """A client of the control plane that the arguments, the environment, or the data directory name."""
+    """Return a client of the control plane that the arguments, the environment, or the data directory name."""
     from engine.settings import load  # noqa: PLC0415 - `--help` must not pay for it
 
     overrides = {"data_dir": args.data_dir} if args.data_dir else {}
@@ -74,7 +74,7 @@ def connect(args: Namespace) -> Client:
 
 
 def _connect_with_stored_token(directory: DataDirectory, address: str, written: str | None) -> Client:
-    """A client with the token of a data directory, which goes only to the address that is `written` there."""
+    """Return a client with the token of a data directory, which goes only to the address that is `written` there."""
     if not (stored := _stored_token(directory.token)):
         return Client(address, "")
     if written is None or not is_same_place(address, written):
@@ -103,7 +103,7 @@ def _place(address: str) -> tuple[str, str, int | None]:
 
 
 def _stored_token(path: Path) -> str:
-    """The token of the control plane that works in a directory; empty when there is none."""
+    """Return the token of the control plane that works in a directory; empty when there is none."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _stored_token(path: Path) -> str:
 
 
 def path_of(args: Namespace, *parts: str) -> str:
-    """The path of the pipeline that the arguments name, or of something below it."""
+    """Return the path of the pipeline that the arguments name, or of something below it."""
     return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in parts)])
 
 
@@ -128,7 +128,7 @@ def one_of(word: int | None, option: int | None, what: str, example: str) -> int
 
 
 def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
-    """A verb whose errors end on the terminal: 2 for what was refused, 3 for what failed."""
+    """Return a verb whose errors end on the terminal: 2 for what was refused, 3 for what failed."""
 
     @wraps(verb)
     def run(args: Namespace) -> int:
@@ -174,18 +174,18 @@ def warn_of_remarks(answer: Json) -> None:
 
 
 def describe(pipeline: Mapping[str, Json]) -> str:
-    """A pipeline in a line."""
+    """Return a pipeline in a line."""
     return "  ".join(field_of(pipeline, name) for name in ("name", "id", "state"))
 
 
 def rows_of(answer: Json) -> list[dict[str, Json]]:
-    """The things in a list answer."""
+    """Return the things in a list answer."""
     data = answer.get("data") if isinstance(answer, dict) else None
     return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns as wide as what is in them."""
+    """Return columns as wide as what is in them."""
     lines = [list(head), *([("" if cell is None else str(cell)) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     return "\n".join(
@@ -194,14 +194,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> str:
-    """One named thing a line; what is not there is left out."""
+    """Return one named thing a line; what is not there is left out."""
     lines = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
 
 
 def instant(micros: Json) -> str | None:
-    """An instant for a reader; the far future is the end of the input."""
+    """Return an instant for a reader; the far future is the end of the input."""
     if not isinstance(micros, int):
         return None
     at: datetime = from_micros(micros)
@@ -209,7 +209,8 @@ def instant(micros: Json) -> str | None:
 
 
 def shared_java_text(java: Json) -> str | None:
-    """The Java that a pipeline shares with others: its process, and how many share it; None where it has its own."""
+    """Return the Java that a pipeline shares with others: its process, and how many share it; None where it has its
+    own."""
     return f"{java.get('pid')}, of {java.get('drivers')}" if isinstance(java, dict) else None
 
 
@@ -256,7 +257,7 @@ HELD_REASONS: Mapping[str, str] = {
 
 
 def _with_complaints(refused: RefusedError) -> str:
-    """The refusal, with every complaint about a script on a line of its own."""
+    """Return the refusal, with every complaint about a script on a line of its own."""
     errors = refused.problem.get("errors")
     if refused.problem_code != "sql.refused" or not isinstance(errors, list):
         return str(refused)

@@ -27,7 +27,7 @@ Shown = Mapping[str, Any]
 
 
 def summary_text(state: Shown) -> str:
-    """A state or savepoint: facts, then a table each for sources, operators and sinks."""
+    """Return a state or savepoint: facts, then a table each for sources, operators and sinks."""
     parts = [facts(list(_facts(state)))]
     parts += _section("sources", state, ("NUMBER", "TABLE", "WATERMARK", "READ UP TO"), _source)
     parts += _section("operators", state, ("NUMBER", "ID", "SPARK", "ROWS", "BYTES", "PARTS", "SKEW"), _operator)
@@ -36,7 +36,7 @@ def summary_text(state: Shown) -> str:
 
 
 def listing_text(listing: Shown) -> str:
-    """A state directory: its epochs, then its savepoints."""
+    """Return a state directory: its epochs, then its savepoints."""
     epochs = [
         (
             epoch["number"],
@@ -80,7 +80,7 @@ def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
 
 
 def rows_text(rows: Sequence[Shown]) -> str:
-    """Rows of an operator, a table for each of its own."""
+    """Return rows of an operator, a table for each of its own."""
     parts = []
     for name in dict.fromkeys(row["table"] for row in rows):
         own = [row for row in rows if row["table"] == name]
@@ -304,7 +304,7 @@ def _of_directory(args: Namespace) -> Mapping[str, object]:
 
 
 def _chosen(args: Namespace) -> tuple[Path, bool]:
-    """The directory that is meant, and whether it is a savepoint's."""
+    """Return the directory that is meant, and whether it is a savepoint's."""
     if args.savepoint is not None:
         folder: Path = args.savepoint
         return (args.state_dir / "savepoints" / folder if args.state_dir is not None else folder), True

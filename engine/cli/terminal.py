@@ -16,7 +16,8 @@ _TURNS = {code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x20
 
 
 def plain(text: str) -> str:
-    """The text with what a terminal would obey spelled out: it may hold what strangers have written into a topic."""
+    """Return the text with what a terminal would obey spelled out: it may hold what strangers have written into a
+    topic."""
     return text.translate(_CONTROLS | _TURNS)
 
 
@@ -63,7 +64,7 @@ def complain(error: EngineError, script: str | None = None, *, is_warning: bool 
 
 
 def read_script(path: str) -> str:
-    """The text of a script; `-` is standard input."""
+    """Return the text of a script; `-` is standard input."""
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except (OSError, ValueError) as error:  # a name with a null character is a ValueError

@@ -295,7 +295,7 @@ class Follower(Generic[CursorT]):
     def answers(
         self, after: CursorT | None, cursor_of: Callable[[dict[str, Json], CursorT], CursorT | None]
     ) -> Iterator[dict[str, Json]]:
-        """The answers that follow a cursor; `cursor_of` says where each of them ends, and None where all does."""
+        """Yield the answers that follow a cursor; `cursor_of` says where each of them ends, and None where all does."""
         answered, is_behind = self.clock(), False
         while after is not None:
             if not is_behind:

@@ -46,24 +46,24 @@ EXTRA_ALLOWED = "ARROYO_TEST_CONNECTORS_ALLOWED"
 
 
 def find_connector(name: str) -> Connector | None:
-    """The connector of that name, or None. Raises PluginError if that of another package cannot be loaded."""
+    """Return the connector of that name, or None. Raises PluginError if that of another package cannot be loaded."""
     return _named(name, CONNECTORS) or _named(name, _extra_connectors()) or find_plugin(name)
 
 
 def offered_connectors() -> tuple[Connector, ...]:
-    """The connectors that scripts can name, with those of other packages."""
+    """Return the connectors that scripts can name, with those of other packages."""
     return (*(connector for connector in CONNECTORS if not connector.hidden), *load_plugins())
 
 
 def connector_of(table: Table) -> Connector:
-    """The connector of a table, which there must be."""
+    """Return the connector of a table, which there must be."""
     connector = find_connector(table.connector) or _named(table.connector, UNNAMED)
     assert connector is not None, table.connector
     return connector
 
 
 def kind_of(table: Table) -> SourceKind | SinkKind | LookupKind:
-    """The declaration of a table's kind, by its direction."""
+    """Return the declaration of a table's kind, by its direction."""
     connector = connector_of(table)
     kind = {"source": connector.source, "sink": connector.sink, "lookup": connector.lookup}[table.direction]
     assert kind is not None, table.connector
@@ -71,14 +71,14 @@ def kind_of(table: Table) -> SourceKind | SinkKind | LookupKind:
 
 
 def source_kind_of(table: Table) -> SourceKind:
-    """The declaration of a table that is read."""
+    """Return the declaration of a table that is read."""
     kind = connector_of(table).source
     assert kind is not None, table.connector
     return kind
 
 
 def sink_kind_of(table: Table) -> SinkKind:
-    """The declaration of a table that is written."""
+    """Return the declaration of a table that is written."""
     kind = connector_of(table).sink
     assert kind is not None, table.connector
     return kind

@@ -24,7 +24,7 @@ public."""
 
 
 def web_url(value: str) -> str:
-    """A URL that an option may name. Raises ValueError when it is none, or holds what must not print."""
+    """Return a URL that an option may name. Raises ValueError when it is none, or holds what must not print."""
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must begin with http:// or https://, followed by a host")
@@ -55,12 +55,12 @@ class Reachable:
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host."""
+    """Return the addresses of a host."""
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def check_url(url: str, environ: Mapping[str, str], lookup: Resolve = resolve) -> Reachable:
-    """The URL with the address of its host in the place of its name; refused when that is not for scripts."""
+    """Return the URL with the address of its host in the place of its name; refused when that is not for scripts."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)

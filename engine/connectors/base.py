@@ -126,10 +126,10 @@ class Source(Protocol):
     """Whether the input has an end."""
 
     def partitions(self) -> Sequence[str]:
-        """The partitions there are now. Partitions may be added while a job runs, never taken away."""
+        """Return the partitions there are now. Partitions may be added while a job runs, never taken away."""
 
     def start(self, partition: str) -> Position:
-        """The position before the first row of a partition."""
+        """Return the position before the first row of a partition."""
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
         """Return where the next epoch may end, for every partition in `at`: the same position when there is nothing
@@ -139,10 +139,10 @@ class Source(Protocol):
         """Whether no row can ever follow this position."""
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The range cut into at most `tasks` pieces that can be read independently; in order."""
+        """Return the range cut into at most `tasks` pieces that can be read independently; in order."""
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
+        """Return the rows of a slice, in order, in chunks of at most 8,192 rows times a small factor."""
 
 
 @runtime_checkable
@@ -162,8 +162,8 @@ class HasEnd(Protocol):
         """Return the current ends of the partitions that begin at `at`, or the offsets that `stop` names."""
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """The one of two positions of a partition that comes first. Where they cannot be compared, since what the first
-        was in is gone, the second."""
+        """Return the one of two positions of a partition that comes first. Where they cannot be compared, since what
+        the first was in is gone, the second."""
 
 
 @runtime_checkable
@@ -210,7 +210,7 @@ class HasClock(Protocol):
     """A source with a clock of its own, which determines when its partitions are idle."""
 
     def now(self) -> datetime:
-        """The time by that clock."""
+        """Return the time by that clock."""
 
 
 class SparkRead(Protocol):
@@ -238,10 +238,10 @@ class SparkRead(Protocol):
         """The columns that `chunk` wants of it."""
 
     def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
-        """The options with which it reads those slices, of different partitions."""
+        """Return the options with which it reads those slices, of different partitions."""
 
     def chunk(self, partition: str, rows: pa.RecordBatch) -> Chunk:
-        """The rows of the table in some rows of Spark's, all of one partition."""
+        """Return the rows of the table in some rows of Spark's, all of one partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ class Lookup(Protocol):
         """See what has changed. Called once when a task begins, before its first `fetch`."""
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        """The rows of these keys; they are of the key column's type, all different, and none is NULL."""
+        """Return the rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
     def close(self) -> None:
         """Let go of connections and memory; it is not used afterwards."""
@@ -283,7 +283,7 @@ class Sink(Protocol):
     """Writes one table, exactly once unless its connector declares another guarantee."""
 
     def open(self, epoch: Epoch, task: int) -> SegmentWriter:
-        """A writer for one task of an epoch. Runs in a worker process."""
+        """Return a writer for one task of an epoch. Runs in a worker process."""
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
         """Take the epoch, wholly, once: read the ledger, decide, write, record. Runs on the driver. Called again
@@ -319,6 +319,6 @@ class SinkContext:
 
 
 def row_schema(table: Table, metadata: Mapping[str, Field]) -> Schema:
-    """The columns of a table's rows: those that are decoded, then those filled from around the record."""
+    """Return the columns of a table's rows: those that are decoded, then those filled from around the record."""
     filled = (replace(metadata[key], name=name) for name, key in table.metadata)
     return Schema((*table.schema, *filled))

@@ -20,7 +20,7 @@ class Blackhole:
     """Drops the rows of an epoch."""
 
     def open(self, epoch: Epoch, task: int) -> Blackhole:
-        """A writer for one task; nothing distinguishes it from the sink."""
+        """Return a writer for one task; nothing distinguishes it from the sink."""
         return self
 
     def write(self, rows: pa.RecordBatch) -> None:

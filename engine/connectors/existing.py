@@ -10,7 +10,8 @@ Existing: TypeAlias = Literal["fail", "take_over"]
 
 
 def existing_option(taken_over: str) -> Any:
-    """The option `sink.existing`; `taken_over` says what happens then to what is there, as the end of a sentence."""
+    """Return the option `sink.existing`; `taken_over` says what happens then to what is there, as the end of a
+    sentence."""
     return Option(
         "fail",
         alias="sink.existing",

@@ -35,7 +35,7 @@ class MakeRows(Protocol):
     """Generates the rows of some counter values, with the given event times in microseconds since 1970."""
 
     def __call__(self, numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
-        """One row per number; the same numbers and times give the same rows."""
+        """Return one row per number; the same numbers and times give the same rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class GeneratedSource:
         self._clock = clock
 
     def partitions(self) -> Sequence[str]:
-        """One counter, one partition."""
+        """Return one counter, one partition."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
@@ -87,7 +87,7 @@ class GeneratedSource:
         return self._pace.count is not None and _number(at, "n") >= self._pace.count
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The counter's range in about equal parts."""
+        """Return the counter's range in about equal parts."""
         first, last = _number(start, "n"), _number(end, "n")
         if first >= last:
             return ()
@@ -97,7 +97,7 @@ class GeneratedSource:
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(positions))
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The rows of a range of the counter. Their times come from where the range ends: the start may be older
+        """Yield the rows of a range of the counter. Their times come from where the range ends: the start may be older
         than the origin."""
         first, last = _number(task_slice.start, "n"), _number(task_slice.end, "n")
         for start in range(first, last, self._batch):

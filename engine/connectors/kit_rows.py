@@ -52,7 +52,7 @@ class StagedSink:
     send: Callable[[Epoch, Iterator[pa.RecordBatch]], int]
 
     def open(self, epoch: Epoch, task: int) -> StagedWriter:
-        """A writer of one segment."""
+        """Return a writer of one segment."""
         return StagedWriter(ArrowSegment(self.context.directory, epoch, task, arrow_schema(self.table.schema)))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:

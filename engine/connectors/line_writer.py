@@ -42,6 +42,6 @@ class LineWriter:
 
 
 def line_writer(table: Table, directory: Path, epoch: Epoch, task: int, compression: str = "none") -> LineWriter:
-    """A writer of a table's rows for one task of an epoch."""
+    """Return a writer of a table's rows for one task of an epoch."""
     assert table.format is not None
     return LineWriter(SegmentFile(directory, epoch, task), make_encoder(table.format, table.schema), compression)

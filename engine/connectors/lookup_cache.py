@@ -89,7 +89,7 @@ class CachedLookup:
         self._inner.refresh()
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        """The rows of these keys, remembered ones first."""
+        """Return the rows of these keys, remembered ones first."""
         request = _Request(keys, keys.to_pylist(), self._clock())
         young = self._hits(self._young, request, range(len(keys)))
         old = self._hits(self._old, request, young.missing)

@@ -68,7 +68,7 @@ def place_of_rows(table: Table) -> Path:
 
 
 def newest_rows(place: Path, limit: int) -> NewestRows:
-    """The newest rows in a file or in the files of a directory; none where there is nothing yet."""
+    """Return the newest rows in a file or in the files of a directory; none where there is nothing yet."""
     if not place.exists():
         return NewestRows([])
     found, size = Rows(), 0
@@ -205,7 +205,8 @@ class _Kept:
 
 
 def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -> _Kept:
-    """The last rows of a group with those behind it. A file has no way to the end of a group: all of it is decoded."""
+    """Return the last rows of a group with those behind it. A file has no way to the end of a group: all of it is
+    decoded."""
     form = file.metadata.row_group(group)
     _refuse_larger(form.total_byte_size, name)
     kept, size = _Kept(behind.limit), 0
@@ -235,7 +236,7 @@ def _refuse_larger(size: int, name: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     match value:
         case None | bool() | int() | float() | str():
             return value

@@ -30,14 +30,15 @@ _KEPT = frozenset({"type", "enum", "const", "items", "default", "description", "
 
 
 def connection_schema(connector: Connector) -> JsonSchema | None:
-    """The options of the other system that a connection holds; None where there is no other system to log in to."""
+    """Return the options of the other system that a connection holds; None where there is no other system to log in
+    to."""
     model = connector.connection
     return None if model is None else _merged(connector, [model], known_names(model))
 
 
 def table_schema(connector: Connector) -> JsonSchema:
-    """The options of a table in any of its connector's directions, without those of its connection. `type` says which
-    direction it is, where there are several; what only one of them has, the others refuse."""
+    """Return the options of a table in any of its connector's directions, without those of its connection. `type`
+    says which direction it is, where there are several; what only one of them has, the others refuse."""
     models = connector.options.values()
     names = frozenset().union(*map(known_names, models))
     schema = _merged(
@@ -51,13 +52,13 @@ def table_schema(connector: Connector) -> JsonSchema:
 
 
 def direction_schema(connector: Connector, direction: Direction) -> JsonSchema:
-    """The options of a table in one direction, with those that a connection could hold."""
+    """Return the options of a table in one direction, with those that a connection could hold."""
     model = connector.options[direction]
     return _merged(connector, [model], known_names(model))
 
 
 def _merged(connector: Connector, models: Collection[type[BaseModel]], names: Collection[str]) -> JsonSchema:
-    """The named options of some models: of each the keywords on which all models agree that have it."""
+    """Return the named options of some models: of each the keywords on which all models agree that have it."""
     flat: dict[str, JsonSchema] = {}
     for model in models:
         properties = model.model_json_schema(by_alias=True).get("properties", {})
@@ -97,7 +98,7 @@ def _plain(schema: Mapping[str, Any], info: FieldInfo) -> JsonSchema:
 def _nested(
     title: str, flat: Mapping[str, JsonSchema], required: Collection[str], sensitive: Collection[str]
 ) -> JsonSchema:
-    """An object of those options, with one more for each word before a dot."""
+    """Return an object of those options, with one more for each word before a dot."""
     groups: dict[str, dict[str, JsonSchema]] = {}
     properties: dict[str, JsonSchema] = {}
     for name, schema in flat.items():
@@ -118,7 +119,8 @@ def _below(group: str, names: Collection[str]) -> Sequence[str]:
 
 
 def _listed(keyword: str, properties: Mapping[str, JsonSchema], names: Collection[str]) -> JsonSchema:
-    """The properties of those names under a keyword; nothing for none. An object is required that has to have one."""
+    """Return the properties of those names under a keyword; nothing for none. An object is required that has to have
+    one."""
     wanted = (
         {name if name in properties else name.partition(".")[0] for name in names} if keyword == "required" else names
     )
@@ -127,13 +129,13 @@ def _listed(keyword: str, properties: Mapping[str, JsonSchema], names: Collectio
 
 
 def secret_options(connector: Connector) -> frozenset[str]:
-    """The options of a connector whose values nobody is shown."""
+    """Return the options of a connector whose values nobody is shown."""
     fields = [field for model in connector.options.values() for field in model.model_fields.items()]
     return frozenset(name_of(name, info) for name, info in fields if is_secret(info))
 
 
 def nested_values(connector: Connector, values: Mapping[str, object]) -> JsonSchema:
-    """The values of options in the shape of their schema."""
+    """Return the values of options in the shape of their schema."""
     names = frozenset().union(*map(known_names, connector.options.values()))
     nested: JsonSchema = {}
     for name, value in values.items():
@@ -146,8 +148,8 @@ def nested_values(connector: Connector, values: Mapping[str, object]) -> JsonSch
 
 
 def flat_values(config: Mapping[str, object]) -> dict[str, str | bool | int | float | list[str]]:
-    """The options that values in the shape of such a schema are; what is null is not given. Raises ValueError where a
-    value is no option's."""
+    """Return the options that values in the shape of such a schema are; what is null is not given. Raises ValueError
+    where a value is no option's."""
     flat: dict[str, str | bool | int | float | list[str]] = {}
     unread = [("", config)]
     while unread:

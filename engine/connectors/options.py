@@ -180,7 +180,7 @@ def split_options(options: WithOptions) -> SplitOptions:
 
 
 def parse_options(model: type[O], with_options: WithOptions, *, table: str, at: TextPosition | None = None) -> O:
-    """The options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
+    """Return the options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
     options, complaints = _read(model, with_options, table, at)
     unknown = _unknown(
         [(option, known_names(model)) for option in with_options if option.name not in known_names(model)]
@@ -193,7 +193,7 @@ def parse_options(model: type[O], with_options: WithOptions, *, table: str, at: 
 def read_table_options(
     connector: Connector, with_options: WithOptions, *, table: str, at: TextPosition | None = None, lookup: bool = False
 ) -> ReadOptions:
-    """All options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
+    """Return all options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
     split = split_options(with_options)
     general, complaints = _read(TableOptions, split.general, table, at)
     direction, wrong = _direction(connector, split.general, table, at, lookup=lookup)
@@ -222,8 +222,8 @@ class _Format:
 def _strangers(
     split: SplitOptions, model: type[Options], form: _Format | None
 ) -> list[tuple[WithOption, frozenset[str]]]:
-    """The options that nobody declares, each with the names that it may be a misspelling of. Without a format nothing
-    is said of those of formats."""
+    """Return the options that nobody declares, each with the names that it may be a misspelling of. Without a format
+    nothing is said of those of formats."""
     own_names = known_names(model)
     candidates = known_names(TableOptions) | own_names
     strangers = [(option, candidates) for option in split.connector if option.name not in own_names]
@@ -251,7 +251,7 @@ def _format(
 
 
 def _named_format(connector: Connector, option: WithOption | None, at: TextPosition | None) -> Format | EngineError:
-    """The format that a table says, or that its connector has if it says none; or what is wrong."""
+    """Return the format that a table says, or that its connector has if it says none; or what is wrong."""
     name = str(option.value) if option else connector.default_format
     position = option.at if option else at
     if not connector.formats:
@@ -293,14 +293,14 @@ def name_of(name: str, info: FieldInfo) -> str:
 
 
 def known_names(model: type[BaseModel]) -> frozenset[str]:
-    """The names of the options that `model` declares."""
+    """Return the names of the options that `model` declares."""
     return frozenset(name_of(name, info) for name, info in model.model_fields.items())
 
 
 def _read(
     model: type[O], with_options: WithOptions, table: str, at: TextPosition | None
 ) -> tuple[O | None, list[EngineError]]:
-    """The options, and what is wrong with them; options that the model does not know are passed over."""
+    """Return the options, and what is wrong with them; options that the model does not know are passed over."""
     fields = {name_of(name, info): info for name, info in model.model_fields.items()}
     places = {option.name: option.at for option in with_options}
     values: dict[str, object] = {}

@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 def find_plugin(name: str) -> Connector | None:
-    """The connector of that name from another package, or None. Raises PluginError if it cannot be loaded."""
+    """Return the connector of that name from another package, or None. Raises PluginError if it cannot be loaded."""
     found = _entry_points().get(name, ())
     if len(found) > 1:
         raise PluginError(
@@ -33,7 +33,8 @@ def find_plugin(name: str) -> Connector | None:
 
 
 def load_plugins() -> tuple[Connector, ...]:
-    """The connectors of other packages, by name. One that cannot be loaded is left out, with a warning in the log."""
+    """Return the connectors of other packages, by name. One that cannot be loaded is left out, with a warning in the
+    log."""
     loaded: list[Connector] = []
     for name in sorted(_entry_points()):
         try:

@@ -47,7 +47,7 @@ class Preview:
         self._directory = context.directory
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
-        """A writer of one segment."""
+        """Return a writer of one segment."""
         from engine.connectors.line_writer import line_writer  # noqa: PLC0415 - checks must not pay for Arrow
 
         return line_writer(self._table, self._directory, epoch, task)
@@ -104,14 +104,14 @@ class PreviewRows:
     lines: tuple[bytes, ...]
 
     def after(self, position: int) -> tuple[bytes, ...]:
-        """The rows that are new to somebody who has seen so many; all of them if there were never so many."""
+        """Return the rows that are new to somebody who has seen so many; all of them if there were never so many."""
         fresh = self.total - position if 0 <= position <= self.total else self.total
         return self.lines[-fresh:] if fresh else ()
 
 
 def read_preview(directory: Path) -> PreviewRows:
-    """The rows that a preview sink with this directory has kept; none before its first. An earlier version may have
-    kept more than are read."""
+    """Return the rows that a preview sink with this directory has kept; none before its first. An earlier version
+    may have kept more than are read."""
     newest = _Newest(rows=None)
     try:
         with _preview_file(directory).open("rb") as file:

@@ -51,7 +51,7 @@ class KeptRows:
         self._directory = context.directory
 
     def open(self, epoch: Epoch, task: int) -> KeptRowsWriter:
-        """A writer of one file."""
+        """Return a writer of one file."""
         from engine.delivery.segments import segment_path  # noqa: PLC0415 - only runs need it
 
         return KeptRowsWriter(segment_path(self._directory, epoch, task))
@@ -82,7 +82,7 @@ class KeptRowsWriter:
         self._writer.write_batch(weighed)
 
     def close(self) -> bytes:
-        """The name of the file."""
+        """Return the name of the file."""
         from engine.delivery.outbox import finish  # noqa: PLC0415 - see `write`
         from engine.delivery.segments import segment_name  # noqa: PLC0415
 
@@ -110,7 +110,7 @@ def _weighed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _storable(values: pa.Array) -> pa.Array:
-    """The values in a type that Parquet and Spark have in common."""
+    """Return the values in a type that Parquet and Spark have in common."""
     import pyarrow as pa  # noqa: PLC0415 - see `KeptRowsWriter.write`
 
     if pa.types.is_duration(values.type):

@@ -120,7 +120,7 @@ class _OnlyAsked:
     asked: HttpRegistry
 
     def schema_of(self, number: int) -> str:
-        """The text of a schema."""
+        """Return the text of a schema."""
         return self.asked.schema_of(number)
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
@@ -155,7 +155,7 @@ class HttpRegistry:
         talk.session = httpx2.Client(auth=talk.auth, timeout=talk.timeout, trust_env=False, event_hooks=hooks)
 
     def schema_of(self, number: int) -> str:
-        """The text of a schema."""
+        """Return the text of a schema."""
         with self._explaining("GET"):
             text = self._client.get_schema(number).schema_str
             if text is None:
@@ -163,7 +163,7 @@ class HttpRegistry:
             return text
 
     def newest_of(self, subject: str) -> str:
-        """The text of the newest schema of a subject."""
+        """Return the text of the newest schema of a subject."""
         with self._explaining("GET"):
             text = self._client.get_latest_version(subject).schema.schema_str
             if text is None:
@@ -171,7 +171,7 @@ class HttpRegistry:
             return text
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
-        """The number of a schema of a subject, which becomes its newest version unless it is one already."""
+        """Return the number of a schema of a subject, which becomes its newest version unless it is one already."""
         from confluent_kafka.schema_registry import Schema  # noqa: PLC0415
 
         with self._explaining("POST"):
@@ -235,5 +235,5 @@ def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request
 
 @cache
 def _registry(endpoint: str, key: str, secret: str) -> HttpRegistry:
-    """One for every registry in a process, so that it is asked once."""
+    """Return one for every registry in a process, so that it is asked once."""
     return HttpRegistry(endpoint, key, secret)

@@ -108,7 +108,7 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
 
 
 def fill_in(options: M, environ: Mapping[str, str]) -> M:
-    """The options with every reference replaced by what it stands for."""
+    """Return the options with every reference replaced by what it stands for."""
     filled: dict[str, object] = {}
     for name, value in options:
         match value:

@@ -22,7 +22,8 @@ _PREFIX = "preview"
 
 
 def only_shown(tables: Mapping[str, Table], changing: Collection[str]) -> Mapping[str, Table]:
-    """The tables as they are where nothing is written; `changing` are the sinks whose rows are changed afterwards."""
+    """Return the tables as they are where nothing is written; `changing` are the sinks whose rows are changed
+    afterwards."""
     return {name: _shown(table, is_changing=table.name in changing) for name, table in tables.items()}
 
 

@@ -53,7 +53,7 @@ class ArrowSegment:
 
 
 def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a segment, in their order, so many at once."""
+    """Yield the rows of a segment, in their order, so many at once."""
     with reading_segment(path):
         mapped = pa.memory_map(str(path))
     with mapped as file, pa.ipc.open_file(file) as reader:

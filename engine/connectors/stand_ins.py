@@ -29,7 +29,8 @@ from engine.schema import Field, Schema
 
 
 def stood_in(tables: Mapping[str, Table], folder: Path) -> tuple[Mapping[str, Table], Collection[StandInError]]:
-    """The tables as they are in a test whose rows are in this folder, and what is wrong with those that cannot be."""
+    """Return the tables as they are in a test whose rows are in this folder, and what is wrong with those that
+    cannot be."""
     folder = folder.absolute()
     complaints: list[StandInError] = []
     replaced: dict[str, Table] = {}
@@ -42,7 +43,7 @@ def stood_in(tables: Mapping[str, Table], folder: Path) -> tuple[Mapping[str, Ta
 
 
 def unread(folder: Path, read: Collection[str]) -> Collection[StandInError]:
-    """A complaint about each table that the test has rows for, and the script does not read."""
+    """Return a complaint about each table that the test has rows for, and the script does not read."""
     hint = f"it reads {', '.join(sorted(read)) or 'none'}"
     names = sorted(path.stem for path in (folder / "in").glob("*.json") if path.stem not in read)
     return [
@@ -91,7 +92,7 @@ def _source(table: Table, path: Path) -> Table:
 
 
 def _filled(table: Table, name: str, key: str) -> Field:
-    """The column that a connector fills; the time that it knows of a row is none of its declared ones."""
+    """Return the column that a connector fills; the time that it knows of a row is none of its declared ones."""
     declared = connector_of(table).metadata.get(key)
     return Field(name, types.TIMESTAMP, nullable=False) if declared is None else replace(declared, name=name)
 

@@ -26,7 +26,7 @@ class Stdout:
         self._directory = context.directory
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
-        """A writer of one segment."""
+        """Return a writer of one segment."""
         from engine.connectors.line_writer import line_writer  # noqa: PLC0415 - checks must not pay for Arrow
 
         return line_writer(self._table, self._directory, epoch, task)

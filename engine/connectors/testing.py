@@ -43,7 +43,8 @@ def table(
     options: Mapping[str, OptionValue] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Table:
-    """A table as CREATE TABLE declares it; the schema may be the connector's own. Raises what the statement would."""
+    """Return a table as CREATE TABLE declares it; the schema may be the connector's own. Raises what the statement
+    would."""
     given = [WithOption(name, value, _AT) for name, value in (options or {}).items()]
     read = read_table_options(connector, given, table="t", at=_AT)
     columns = schema or connector.schema
@@ -72,7 +73,7 @@ def start(of: Source) -> dict[str, Position]:
 def between(
     of: Source, first: Mapping[str, Position], last: Mapping[str, Position], tasks: int = 1
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a range, read in slices."""
+    """Yield the rows of a range, read in slices."""
     for partition, end in last.items():
         for piece in of.slices(partition, first[partition], end, tasks):
             for chunk in of.read(piece):
@@ -89,12 +90,12 @@ def positions(of: Source, max_rows: int | None) -> list[dict[str, Position]]:
 
 
 def rows(batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[Row]:
-    """The rows of some batches."""
+    """Return the rows of some batches."""
     return [row for batch in batches for row in batch.to_pylist()]
 
 
 def epoch(number: int, lineage: str = "one", generation: int = 1, parents: tuple[tuple[str, int], ...] = ()) -> Epoch:
-    """An epoch as a run has it."""
+    """Return an epoch as a run has it."""
     return Epoch(number, lineage, generation, f"offsets-{number}", parents)
 
 
@@ -255,7 +256,7 @@ def _sink(of: Table, directory: Path) -> Sink:
 
 
 def _batch(of: Table) -> pa.RecordBatch:
-    """A batch of one row, with a value of each type, 1 or its like."""
+    """Return a batch of one row, with a value of each type, 1 or its like."""
     schema = arrow_schema(of.schema)
     return pa.RecordBatch.from_arrays([_one(field.type) for field in schema], schema=schema)
 

@@ -33,7 +33,7 @@ class _Named(Protocol):
 
 
 def compression_of(path: _Named) -> Compression:
-    """The compression that a file's name tells."""
+    """Return the compression that a file's name tells."""
     match path.suffix:
         case ".gz":
             return "gzip"
@@ -43,7 +43,7 @@ def compression_of(path: _Named) -> Compression:
 
 
 def size_of(path: Path) -> int:
-    """The size of a file that must exist and be readable."""
+    """Return the size of a file that must exist and be readable."""
     try:
         if path.is_dir():
             raise UnreadableFileError(
@@ -57,7 +57,7 @@ def size_of(path: Path) -> int:
 
 
 def missing_file(path: Path) -> MissingFileError:
-    """The error of a path that is not there."""
+    """Return the error of a path that is not there."""
     where = path.resolve()
     return MissingFileError(
         f"there is no file {where}", hint="check the option 'path'; relative paths start where the job was started"
@@ -65,7 +65,7 @@ def missing_file(path: Path) -> MissingFileError:
 
 
 def open_text(path: Path, compression: Compression, start: int = 0) -> BinaryIO | pa.NativeFile:
-    """The file's text from a byte on; compressed files are read from their beginning to get there."""
+    """Return the file's text from a byte on; compressed files are read from their beginning to get there."""
     size_of(path)
     if compression == "none":
         file = path.open("rb", buffering=0)
@@ -81,7 +81,7 @@ def open_text(path: Path, compression: Compression, start: int = 0) -> BinaryIO 
 
 
 def read_blocks(path: Path, compression: Compression, start: int, end: int | None) -> Iterator[bytes]:
-    """The text between two bytes that begin lines, in blocks of whole lines; None is the end of the file."""
+    """Yield the text between two bytes that begin lines, in blocks of whole lines; None is the end of the file."""
     remaining = end - start if end is not None else None
     unfinished = b""
     try:
@@ -109,7 +109,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
 
 
 def skip_lines(path: Path, compression: Compression, start: int, lines: int) -> tuple[LineCut, int]:
-    """The cut so many lines further, or the end of the file, and how many lines there are in between."""
+    """Return the cut so many lines further, or the end of the file, and how many lines there are in between."""
     at, counted, is_open = start, 0, False
     with open_text(path, compression, start) as file:
         while read := file.read(_COUNTED):

@@ -74,13 +74,13 @@ class Sessions:
     """Lock: removing expired entries must not restore a link that another request has used up."""
 
     def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
-        """A cookie that stands for a token, and when it ends."""
+        """Return a cookie that stands for a token, and when it ends."""
         ends = now + LENGTH
         text = f"{token_hash}.{to_micros(ends)}.{secrets.token_hex(8)}"
         return f"{text}.{self._seal(text)}", ends
 
     def token_hash(self, cookie: str, now: datetime) -> str | None:
-        """The hash of the token that a cookie stands for; None when it was not made here, or is over."""
+        """Return the hash of the token that a cookie stands for; None when it was not made here, or is over."""
         text, _, seal = cookie.rpartition(".")
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or _hashed(seal) in self._ended:
             return None
@@ -104,7 +104,7 @@ class Sessions:
             self._ended |= ended
 
     def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
-        """A code that can be exchanged once for a session of the same token, and when it ends."""
+        """Return a code that can be exchanged once for a session of the same token, and when it ends."""
         code = secrets.token_urlsafe(24)
         with self._turn:
             self._links = {code: link for code, link in self._links.items() if now < link[1]}
@@ -112,7 +112,7 @@ class Sessions:
         return code, now + LINK_LENGTH
 
     def redeem(self, code: str, now: datetime) -> str | None:
-        """The hash of the token that a code was made with; None the second time, and when it is too late."""
+        """Return the hash of the token that a code was made with; None the second time, and when it is too late."""
         with self._turn:
             token_hash, ends = self._links.pop(_hashed(code), (None, now))
         return token_hash if now < ends else None

@@ -172,7 +172,7 @@ class LastCalls:
         return None
 
     def shared_java(self, run: Run | None) -> SharedWith | None:
-        """The Java that this run shares with those of other pipelines, if it has said so."""
+        """Return the Java that this run shares with those of other pipelines, if it has said so."""
         measured = None if run is None else self.usage(run.job_id, run.generation)
         return None if measured is None else measured.shared_java
 

@@ -28,7 +28,7 @@ class TimeLeft:
         self._end = self.clock() + self.limit
 
     def of(self, timeout: float | None) -> float:
-        """The timeout of one step: no longer than what is left."""
+        """Return the timeout of one step: no longer than what is left."""
         left = self._end - self.clock()
         if left <= 0:
             raise httpcore.ReadTimeout(f"it has taken more than {self.limit:g} seconds in all")

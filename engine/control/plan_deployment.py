@@ -30,7 +30,7 @@ def refuse_id(name: str) -> None:
 
 
 def plan_of(spec: Spec, context: Context) -> PlannedQuery:
-    """The plan of a spec; refuses what cannot be run."""
+    """Return the plan of a spec; refuses what cannot be run."""
     if len(spec.query.encode()) > context.max_query_bytes:
         raise RequestTooLargeError(
             f"the query is longer than {context.max_query_bytes} bytes",
@@ -45,7 +45,8 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
 
 
 def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:
-    """A spec with all that it uses of what is kept for all pipelines, and its plan; refuses what cannot be run."""
+    """Return a spec with all that it uses of what is kept for all pipelines, and its plan; refuses what cannot be
+    run."""
     whole = with_stored(context, said)
     with whole.places_as_sent():
         return whole, plan_of(whole.spec, context)

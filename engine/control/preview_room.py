@@ -54,7 +54,7 @@ def _has_driver(pipeline: Pipeline, status: Status) -> bool:
 def run_behind(
     connection: Connection, namespace: str, record: JobRecord, certificate: Certificate | None
 ) -> ParentRun | None:
-    """The run that a certificate stands on; None where it is not kept any more."""
+    """Return the run that a certificate stands on; None where it is not kept any more."""
     if certificate is None:
         return None
     job_id = record.pipeline.job_id

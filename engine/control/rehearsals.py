@@ -75,7 +75,7 @@ _COPIES = 3
 
 
 def free_bytes(folder: Path) -> int:
-    """The bytes that are free on the disk of a directory."""
+    """Return the bytes that are free on the disk of a directory."""
     return shutil.disk_usage(folder).free
 
 

@@ -36,7 +36,7 @@ class SplitSecrets:
 
 
 def read_config(config: Mapping[str, Any]) -> Values:
-    """The options that a client sends; refused where they are none."""
+    """Return the options that a client sends; refused where they are none."""
     try:
         return flat_values(config)
     except ValueError as error:
@@ -74,14 +74,14 @@ def split_secrets(owner: str, connector: Connector, options: Values) -> SplitSec
 
 
 def shown_config(connector: Connector, options: Options) -> dict[str, Any]:
-    """The options as answers have them: without secrets, and without the login of a URL."""
+    """Return the options as answers have them: without secrets, and without the login of a URL."""
     names = secret_options(connector) | _secrets_of_formats()
     shown = {name: HIDDEN if name in names and value else _plain(value) for name, value in options.items()}
     return nested_values(connector, shown)
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it, without the login of a URL; a length of time is text."""
+    """Return a value as JSON has it, without the login of a URL; a length of time is text."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool | int | float) else _LOGIN.sub(HIDDEN, str(value))

@@ -35,7 +35,7 @@ def has_no_room(path: Path) -> bool:
 
 
 def unwritable(path: Path, error: OSError) -> UnwritableTargetError:
-    """The error of a target that the process cannot write."""
+    """Return the error of a target that the process cannot write."""
     if is_disk_full(error):
         return DiskFullError(
             f"{path} cannot be written: {error.strerror or error}", hint="free space on the disk; nothing is lost"

@@ -82,7 +82,7 @@ _current: Copies | None = None
 
 
 def copies() -> Copies:
-    """The copies of this process. A child process has its own."""
+    """Return the copies of this process. A child process has its own."""
     global _current  # noqa: PLW0603 - a worker keeps its copies from task to task
     if _current is None or _current.pid != os.getpid():
         _current = Copies(scratch_directory("inputs-"))

@@ -18,7 +18,7 @@ from engine.delivery.ledger import superseded
 
 
 def state_of(sink_directory: Path) -> Path:
-    """The state directory of the pipeline that a sink's own directory belongs to."""
+    """Return the state directory of the pipeline that a sink's own directory belongs to."""
     return sink_directory.parent.parent
 
 

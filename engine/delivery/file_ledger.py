@@ -59,9 +59,9 @@ class WritePermit:
 def permit_write(
     directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True
 ) -> WritePermit | None:
-    """The permission to write the epoch, or None when the sink has it already; an error when it must not be written.
-    `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that the sink can
-    take back what it has written."""
+    """Return the permission to write the epoch, or None when the sink has it already; an error when it must not be
+    written. `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that
+    the sink can take back what it has written."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     newest = ledger[-1] if ledger else None
@@ -89,7 +89,8 @@ def is_planned(directory: Path, number: int) -> bool:
 
 
 def permit_at_least_once(directory: Path, epoch: Epoch) -> WritePermit | None:
-    """The permission to write the epoch, for sinks that may write one twice: None only when it was the last one."""
+    """Return the permission to write the epoch, for sinks that may write one twice: None only when it was the last
+    one."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     if any(is_same_epoch(entry, epoch) for entry in ledger[-1:]):
@@ -98,7 +99,7 @@ def permit_at_least_once(directory: Path, epoch: Epoch) -> WritePermit | None:
 
 
 def read_ledger(directory: Path) -> list[LedgerEntry]:
-    """The entries of the sink, oldest first."""
+    """Return the entries of the sink, oldest first."""
     return _read(directory)[1]
 
 
@@ -115,7 +116,7 @@ def refused_in(ledger: Sequence[LedgerEntry], epoch: int) -> int:
 
 
 def newest_ledger(directory: Path) -> Path | None:
-    """The file with the newest ledger of a sink; None when there has been none."""
+    """Return the file with the newest ledger of a sink; None when there has been none."""
     return max(_folder(directory).glob("[0-9]*.json"), key=_version, default=None)
 
 

@@ -131,7 +131,7 @@ def _decide_after_restore(ledger: Sequence[LedgerEntry], epoch: Epoch, *, takes_
 
 
 def superseded(newer: int, older: int) -> SupersededError:
-    """The error of a run whose place a newer one has taken."""
+    """Return the error of a run whose place a newer one has taken."""
     return SupersededError(
         f"generation {newer} of this job has taken over from generation {older}",
         hint="nothing is lost: the newer run goes on; if there should be only this one, look for a second driver",
@@ -139,7 +139,7 @@ def superseded(newer: int, older: int) -> SupersededError:
 
 
 def overtaken(newest: LedgerEntry, epoch: Epoch) -> SupersededError:
-    """The error of a run that another one is ahead of."""
+    """Return the error of a run that another one is ahead of."""
     return SupersededError(
         f"another driver has already committed epoch {newest.epoch}, and this one is at epoch {epoch.number}",
         hint="restart this run: it goes on from the newest epoch",

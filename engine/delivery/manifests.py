@@ -55,7 +55,7 @@ class EpochManifest:
 
 
 def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
-    """The manifest of an epoch: the planned one, or the one that was decided before."""
+    """Return the manifest of an epoch: the planned one, or the one that was decided before."""
     path = _path(directory, planned.epoch, planned.lineage)
     if write_manifest_file(path, planned):
         return planned
@@ -69,14 +69,14 @@ def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
 
 
 def find_manifest(directory: Path, lineage: str, epoch: int) -> EpochManifest | None:
-    """The manifest of an epoch, None when there is none."""
+    """Return the manifest of an epoch, None when there is none."""
     path = _path(directory, epoch, lineage)
     return read_manifest_file(path) if path.exists() else None
 
 
 def abandoned_manifests(directory: Path, epoch: Epoch) -> list[EpochManifest]:
-    """The manifests of histories that a restore has left: those of other lineages, but for what was taken over from
-    the lineages before this one."""
+    """Return the manifests of histories that a restore has left: those of other lineages, but for what was taken
+    over from the lineages before this one."""
     last_inherited = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
     paths = sorted(_folder(directory).glob("*.json"))
     abandoned = [path for path in paths if _epoch(path) > last_inherited.get(_lineage(path), -1)]
@@ -119,7 +119,7 @@ def write_manifest_file(path: Path, manifest: EpochManifest) -> bool:
 
 
 def read_manifest_file(path: Path) -> EpochManifest:
-    """The manifest in a file; refused when it is damaged."""
+    """Return the manifest in a file; refused when it is damaged."""
     try:
         raw = json.loads(path.read_bytes())
         files = tuple(PublishedFile(**{**file, "segments": tuple(file["segments"])}) for file in raw.pop("files"))

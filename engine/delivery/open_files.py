@@ -46,8 +46,8 @@ class OpenFiles:
 
 
 def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
-    """The files that are open before the epoch that may be written. Refused, before anything is done, when rows of
-    theirs are gone."""
+    """Return the files that are open before the epoch that may be written. Refused, before anything is done, when
+    rows of theirs are gone."""
     after = permit.after
     if after is None:
         return OpenFiles()
@@ -106,7 +106,7 @@ def open_files_of_sinks(sinks: Path, lineage: str, last_epochs: Mapping[str, int
 
 
 def _newest_entry(directory: Path, last_epochs: Mapping[str, int]) -> LedgerEntry | None:
-    """The last entry of a sink's ledger that counts."""
+    """Return the last entry of a sink's ledger that counts."""
     entries = reversed(read_ledger(directory))
     return next((entry for entry in entries if entry.epoch <= last_epochs.get(entry.lineage, -1)), None)
 
@@ -123,13 +123,13 @@ def write_saved(folder: Path, manifest: EpochManifest) -> str:
 
 
 def _renumbered(manifest: EpochManifest) -> EpochManifest:
-    """The manifest with the names that its segments have in a savepoint."""
+    """Return the manifest with the names that its segments have in a savepoint."""
     numbers = count()
     return replace(manifest, files=(), open=_with_paths(manifest.open, lambda _: saved_name(next(numbers))))
 
 
 def _manifest_of(directory: Path, entry: LedgerEntry, lineage: str) -> EpochManifest | None:
-    """The manifest of an epoch, as a run of that lineage has to read it."""
+    """Return the manifest of an epoch, as a run of that lineage has to read it."""
     return _restored(directory, entry, lineage) or find_manifest(directory, entry.lineage, entry.epoch)
 
 
@@ -146,7 +146,7 @@ def _restored(directory: Path, after: LedgerEntry, lineage: str) -> EpochManifes
 
 
 def _with_paths(files: Sequence[OpenFile], path_of: Callable[[str], str]) -> tuple[OpenFile, ...]:
-    """The files with other paths of their segments, which are asked for in order."""
+    """Return the files with other paths of their segments, which are asked for in order."""
     return tuple(
         replace(file, segments=tuple(replace(segment, path=path_of(segment.path)) for segment in file.segments))
         for file in files

@@ -117,7 +117,7 @@ _current: Outbox | None = None
 
 
 def current_outbox() -> Outbox:
-    """The outbox of this process. A child process has one of its own: two must not share a connection."""
+    """Return the outbox of this process. A child process has one of its own: two must not share a connection."""
     global _current  # noqa: PLW0603 - a worker has one connection for all its tasks
     if _current is None or _current.pid != os.getpid():
         from engine.delivery.mailbox_client import client_of_environment  # noqa: PLC0415 - local runs need no TLS

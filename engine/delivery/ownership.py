@@ -74,7 +74,7 @@ class MarkFile:
     path: Path
 
     def read(self) -> bytes | None:
-        """The content of the file."""
+        """Return the content of the file."""
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
@@ -92,7 +92,7 @@ class MarkFile:
 
 
 def mark_of_file(path: Path) -> MarkFile:
-    """The mark of a single file, beside it."""
+    """Return the mark of a single file, beside it."""
     return MarkFile(path.with_name(f".{path.name}{MARK}"))
 
 

@@ -117,8 +117,8 @@ def runs_of_small_segments(file: OpenFile) -> list[tuple[int, int]]:
 def grow(
     files: Sequence[OpenFile], segments: Sequence[Segment], now: int, watermark_before: int | None = None
 ) -> list[OpenFile]:
-    """The open files with an epoch's segments added, each to the file of its partition, in order. Before the epoch the
-    watermark was `watermark_before`."""
+    """Return the open files with an epoch's segments added, each to the file of its partition, in order. Before the
+    epoch the watermark was `watermark_before`."""
     grown = {file.partition: file for file in files}
     for segment in segments:
         file = grown.get(segment.partition) or OpenFile(segment.partition, now, now, (), watermark_before)

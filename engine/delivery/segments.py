@@ -49,7 +49,7 @@ class Segment:
 
 
 def oldest_of(segments: Iterable[Segment]) -> int | None:
-    """The event time of the oldest row in some segments; None when it is not known of each."""
+    """Return the event time of the oldest row in some segments; None when it is not known of each."""
     times = [segment.oldest for segment in segments]
     known = [time for time in times if time is not None]
     return min(known) if known and len(known) == len(times) else None
@@ -127,7 +127,7 @@ def to_message(segments: Iterable[Segment]) -> bytes:
 
 
 def from_messages(messages: Sequence[bytes]) -> list[Segment]:
-    """The segments of all tasks, in the order of the tasks."""
+    """Return the segments of all tasks, in the order of the tasks."""
     return [Segment(**segment) for message in messages for segment in json.loads(message)]
 
 

@@ -19,12 +19,12 @@ _KAFKA_PORT = 9092
 
 
 def file_name(path: Path) -> str:
-    """A file or a directory of this machine. Two slashes in front are kept apart by POSIX, and mean one here."""
+    """Return a file or a directory of this machine. Two slashes in front are kept apart by POSIX, and mean one here."""
     return "file:///" + os.path.normpath(path.absolute()).lstrip("/")
 
 
 def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:
-    """The keys of a bucket that begin with a prefix."""
+    """Return the keys of a bucket that begin with a prefix."""
     server = ""
     if endpoint:
         parts = urlsplit(endpoint)
@@ -34,13 +34,13 @@ def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:
 
 
 def topic_name(brokers: str, topic: str, transactions: str) -> str:
-    """The transactions of one prefix into a topic, whichever of its brokers are named in whatever order."""
+    """Return the transactions of one prefix into a topic, whichever of its brokers are named in whatever order."""
     servers = sorted({_with_port(broker.strip().lower()) for broker in brokers.split(",") if broker.strip()})
     return f"kafka://{','.join(servers)}/{quote(topic, safe='')}/{quote(transactions, safe='')}"
 
 
 def topic_place(brokers: str, topic: str) -> str:
-    """The URI of a topic: that of the first of its brokers by name."""
+    """Return the URI of a topic: that of the first of its brokers by name."""
     server = min((_with_port(broker.strip().lower()) for broker in brokers.split(",") if broker.strip()), default="")
     return f"kafka://{server}/{quote(topic.strip(), safe='')}"
 
@@ -51,7 +51,7 @@ def collide(name: str, other: str) -> bool:
 
 
 def first_collision(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
-    """The first two names, one of each, that collide."""
+    """Return the first two names, one of each, that collide."""
     candidates = list(others)
     return next(((name, other) for name in names for other in candidates if collide(name, other)), None)
 

@@ -42,7 +42,7 @@ WEB_TYPES = Path("engine") / "web" / "src" / "api" / "types.ts"
 
 
 def stale_pages(root: Path) -> list[str]:
-    """The pages below `root` that do not say what the declarations say."""
+    """Return the pages below `root` that do not say what the declarations say."""
     stale: list[str] = []
     for name, page in PAGES.items():
         path = root / FOLDER / f"{name}.md"

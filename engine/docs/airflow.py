@@ -128,12 +128,12 @@ def _index(listed: Iterable[Documented]) -> str:
 
 
 def airflow_pages() -> dict[str, Callable[[], str]]:
-    """A page for each, by its path without the ending."""
+    """Return a page for each, by its path without the ending."""
     return {each.path: partial(documented_page, each) for each in documented().values() if _is_listed(each)}
 
 
 def documented_page(each: Documented) -> str:
-    """The docstring, the parameters, and an example."""
+    """Return the docstring, the parameters, and an example."""
     module = f"{PACKAGE}.{each.module}"
     is_imported = not each.name.startswith("@")
     imported = f"```python\nfrom {module} import {each.node.name}\n```" if is_imported else ""
@@ -169,7 +169,7 @@ def _result(name: str, keys: Sequence[Key]) -> Iterator[str]:
 
 
 def parameters_of(each: Documented) -> list[Parameter]:
-    """All that it takes by name, its own first; those of Airflow's own classes are not among them."""
+    """Return all that it takes by name, its own first; those of Airflow's own classes are not among them."""
     texts, found, settled = dict[str, str](), dict[str, Parameter](), frozenset[str]()
     for known in _line(each):
         texts = {**_texts(known.node), **texts}
@@ -181,13 +181,13 @@ def parameters_of(each: Documented) -> list[Parameter]:
 
 
 def templated_of(each: Documented) -> set[str]:
-    """The parameters in which templates are rendered."""
+    """Return the parameters in which templates are rendered."""
     return {name for known in _line(each) for name in known.templated or ()}
 
 
 @cache
 def documented() -> Mapping[str, Documented]:
-    """All public classes and functions of the modules that authors use, by their names."""
+    """Return all public classes and functions of the modules that authors use, by their names."""
     found: dict[str, Documented] = {}
     for path in _files():
         tree = ast.parse(path.read_text())
@@ -230,7 +230,7 @@ def _signature(node: ast.FunctionDef) -> list[Parameter]:
 
 
 def _spelled(node: ast.expr | None) -> str:
-    """A type, or a default, as authors would write it: without the names that we have for it."""
+    """Return a type, or a default, as authors would write it: without the names that we have for it."""
     if node is None:
         return ""
     return re.sub(r"\b[A-Z][\w.]+\b", lambda name: _named().get(name[0], name[0]), ast.unparse(node))
@@ -270,7 +270,7 @@ def _template_fields(node: ast.ClassDef) -> list[str] | None:
 
 
 def _settled(constructor: ast.FunctionDef | None) -> frozenset[str]:
-    """The arguments that a constructor gives to that of its base as constants."""
+    """Return the arguments that a constructor gives to that of its base as constants."""
     found = set[str]()
     for node in [] if constructor is None else ast.walk(constructor):
         match node:
@@ -318,7 +318,7 @@ def _name(each: Documented) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Text of which what is drawn, or is code, stays as it is."""
+    """Return text of which what is drawn, or is code, stays as it is."""
     parts: list[str] = []
     for paragraph in filter(None, text.split("\n\n")):
         is_spaced = any(line.startswith(_INDENT) or "  " in line.strip() for line in paragraph.splitlines())
@@ -332,7 +332,7 @@ def _fenced(text: str) -> str:
 
 
 def _example(each: Documented) -> tuple[str, str] | None:
-    """The shortest statement of the examples that uses it, and in which file that is."""
+    """Return the shortest statement of the examples that uses it, and in which file that is."""
     found = [
         (len(text), path.name, text)
         for path in sorted((ROOT / EXAMPLES).glob("*.py"))

@@ -29,7 +29,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 def change_files(folder: Path) -> list[Path]:
-    """The changes of a folder by kind, then by name; a file whose name says no kind is refused."""
+    """Return the changes of a folder by kind, then by name; a file whose name says no kind is refused."""
     paths = [path for path in folder.iterdir() if path.name != "README.md"]
     if misnamed := [path.name for path in paths if not _NAME.fullmatch(path.name)]:
         raise ValueError(f"{misnamed[0]} is not named <short-name>.<{'|'.join(KINDS)}>.md")
@@ -37,7 +37,7 @@ def change_files(folder: Path) -> list[Path]:
 
 
 def release_section(folder: Path, version: str, day: date) -> str:
-    """The section of one release."""
+    """Return the section of one release."""
     parts = [f"## {version} ({day.isoformat()})"]
     for kind, paths in groupby(change_files(folder), key=_kind):
         parts += [f"### {kind.capitalize()}", "\n".join(_entry(path) for path in paths)]
@@ -98,7 +98,7 @@ class Feature:
 
 
 def sql_support_page() -> str:
-    """A line for each feature: accepted, or refused with which error."""
+    """Return a line for each feature: accepted, or refused with which error."""
     events, features = read_features(_SAMPLES.read_text())
     introduction = (
         "Every line was tested by compiling its sample, with the table below declared beforehand. The functions "
@@ -119,7 +119,7 @@ def sql_support_page() -> str:
 
 
 def read_features(text: str) -> tuple[str, list[Feature]]:
-    """The statement before all samples, and the samples. `--#` begins a group, `--:` a feature, `--+` one that
+    """Return the statement before all samples, and the samples. `--#` begins a group, `--:` a feature, `--+` one that
     only we accept, `--!` one that only Arroyo accepts."""
     events, *groups = text.split("\n--# ")
     declared = "\n".join(line for line in events.splitlines() if line and not line.startswith("--"))
@@ -127,7 +127,7 @@ def read_features(text: str) -> tuple[str, list[Feature]]:
 
 
 def refusal(events: str, feature: Feature) -> str | None:
-    """The code of the first complaint about a sample; None when it is accepted."""
+    """Return the code of the first complaint about a sample; None when it is accepted."""
     try:
         compile_script(f"{events}\n{feature.sample}")
     except ScriptRefused as refused:

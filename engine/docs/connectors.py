@@ -14,7 +14,7 @@ from engine.formats.base import Format
 
 
 def formats_page() -> str:
-    """Every format."""
+    """Return every format."""
     return page("Formats", "A table's `format` says how a record is written as bytes.", map(_format, FORMATS))
 
 
@@ -46,7 +46,7 @@ VISIBLE = tuple(connector for connector in CONNECTORS if not connector.hidden)
 
 
 def connectors_page() -> str:
-    """Every connector that is not hidden, and the options that all tables have."""
+    """Return every connector that is not hidden, and the options that all tables have."""
     overview = table(
         ["connector", "reads", "writes", "is looked up", "guarantee when writing", ""],
         [
@@ -67,7 +67,7 @@ def connectors_page() -> str:
 
 
 def connector_pages() -> dict[str, Callable[[], str]]:
-    """A page for every connector that is not hidden, by its path without the ending."""
+    """Return a page for every connector that is not hidden, by its path without the ending."""
     return {f"connectors/{connector.name}": partial(connector_page, connector) for connector in VISIBLE}
 
 

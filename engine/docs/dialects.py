@@ -144,7 +144,7 @@ def share(engine: str) -> tuple[int, int]:
 
 
 def dialects_page() -> str:
-    """A line for each function of another engine."""
+    """Return a line for each function of another engine."""
     names = sorted(frozenset.union(*ENGINES.values()))
     rows = [
         [code(name), *("yes" if name in known else "" for known in ENGINES.values()), _answer(name)] for name in names

@@ -35,7 +35,7 @@ _FAMILIES = {
 
 
 def declared_errors() -> list[type[EngineError]]:
-    """The errors of `engine.errors`, by code."""
+    """Return the errors of `engine.errors`, by code."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EngineError)]
     return sorted((kind for kind in kinds if kind is not EngineError), key=lambda kind: kind.code)
 

@@ -26,7 +26,7 @@ _WORDS: dict[object, str] = {
 
 
 def options_table(model: type[BaseModel], *, without: frozenset[str] = frozenset()) -> str:
-    """The fields of a model as a table."""
+    """Return the fields of a model as a table."""
     fields = {name: info for name, info in model.model_fields.items() if name not in without}
     return table(
         ["option", "value", "default", "what it does"],
@@ -60,7 +60,7 @@ def spell_type(annotation: Any) -> str:
 
 
 def spell_default(value: object) -> str:
-    """A default as a user would write it; nothing for none."""
+    """Return a default as a user would write it; nothing for none."""
     match value:
         case None | "" | ():
             return ""
@@ -76,7 +76,7 @@ def spell_default(value: object) -> str:
 
 
 def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every setting with its dotted name, sections opened."""
+    """Yield every setting with its dotted name, sections opened."""
     for name, info in model.model_fields.items():
         kind = info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -86,18 +86,18 @@ def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
 
 
 def page(title: str, introduction: str, sections: Iterable[str]) -> str:
-    """A whole page; it says that it is not to be edited."""
+    """Return a whole page; it says that it is not to be edited."""
     note = "<!-- Written by `make docs` from the declarations in the code. Do not edit. -->"
     return "\n\n".join([note, f"# {title}", introduction, *(section.strip() for section in sections)]) + "\n"
 
 
 def section(title: str, *paragraphs: str) -> str:
-    """A section with its heading; empty paragraphs are left out."""
+    """Return a section with its heading; empty paragraphs are left out."""
     return "\n\n".join([f"## {title}", *(text for text in paragraphs if text)])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; without rows it is empty text."""
+    """Return a table; without rows it is empty text."""
     body = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
     if not body:
         return ""
@@ -105,12 +105,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """Text as it is typed."""
+    """Return text as it is typed."""
     return f"`{text}`" if text else ""
 
 
 def sentence(docstring: str | None) -> str:
-    """A docstring on one line."""
+    """Return a docstring on one line."""
     return " ".join((docstring or "").split())
 
 

@@ -22,7 +22,7 @@ _INTRODUCTION = (
 
 
 def settings_page() -> str:
-    """Every setting with its name in a file and in the environment; then what only the environment can say."""
+    """Return every setting with its name in a file and in the environment; then what only the environment can say."""
     rows = [
         [
             code(name),
@@ -57,7 +57,7 @@ _INTRODUCTION_METRICS = (
 
 
 def metrics_page() -> str:
-    """Every metric with its kind, its labels and what it says."""
+    """Return every metric with its kind, its labels and what it says."""
     phases = [[code(name), meaning] for name, meaning in PHASES.items()]
     return page(
         "Metrics",

@@ -21,7 +21,7 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 
 
 def web_types() -> str:
-    """Every object that is sent or answered, each as an interface or as a type."""
+    """Return every object that is sent or answered, each as an interface or as a type."""
     schemas = describe_api().get("components", {}).get("schemas", {})
     named = [(name, schema) for name, schema in sorted(schemas.items()) if not name.startswith(("HTTP", "Validation"))]
     return "\n".join([_HEAD, *(_declare(_name(name), schema) for name, schema in named)])
@@ -50,7 +50,8 @@ def _key(name: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name without what no type has in its name: `Page_Job_` is `PageJob`, and `Change-Input` is `ChangeInput`."""
+    """Return a name without what no type has in its name: `Page_Job_` is `PageJob`, and `Change-Input` is
+    `ChangeInput`."""
     return re.sub(r"\W|_", "", name)
 
 

@@ -253,7 +253,7 @@ class Home:
             self.dump_stacks()
 
     def _call(self, word: str, body: Mapping[str, Any]) -> bool:
-        """One call home; whether it was answered. The address is read anew each time: it may have changed."""
+        """Return one call home; whether it was answered. The address is read anew each time: it may have changed."""
         assignment = self.assignment
         url = read_address(assignment.server_file)
         if url is None:
@@ -304,7 +304,7 @@ class Home:
 
 
 def _stop_mode(mode: object) -> StopMode:
-    """The mode of an order; one that this driver does not know ends it after the epoch in hand."""
+    """Return the mode of an order; one that this driver does not know ends it after the epoch in hand."""
     match mode:
         case "graceful" | "immediate":
             return mode
@@ -323,8 +323,8 @@ def end_group() -> None:
 
 
 def _post(url: str, path: str, key: str, body: Mapping[str, Any]) -> object:
-    """The JSON of the answer. Calls stay on this machine and are few, so the standard library does, which is imported
-    already: a larger client would make every driver start a tenth of a second later."""
+    """Return the JSON of the answer. Calls stay on this machine and are few, so the standard library does, which is
+    imported already: a larger client would make every driver start a tenth of a second later."""
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:

@@ -26,7 +26,7 @@ class LeftSpare:
 
 
 def find_spare(directory: Path) -> LeftSpare | None:
-    """The spare that waits for a run; one that has a run is none any more."""
+    """Return the spare that waits for a run; one that has a run is none any more."""
     lock = directory / LOCK
     if not is_private(directory) or not processes.is_locked(lock):
         return None

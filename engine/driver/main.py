@@ -139,8 +139,8 @@ def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
 
 
 def _explained(error: Exception, state: Path) -> EngineError:
-    """The error of ours that another one is. What nobody knows the cause of, on a disk without room, is the disk's
-    doing: it shows as anything, such as a Java that ends without a word."""
+    """Return the error of ours that another one is. What nobody knows the cause of, on a disk without room, is the
+    disk's doing: it shows as anything, such as a Java that ends without a word."""
     if isinstance(error, OSError) and is_disk_full(error):
         return DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
     if isinstance(error, EngineError):

@@ -45,7 +45,7 @@ Columns = list[tuple[str, types.Type, bool]]
 
 
 def infer(order: ProbeOrder, known: Connections) -> ProbeResult:
-    """The columns that a table is best given, and in words where they are from; refused where nobody can say."""
+    """Return the columns that a table is best given, and in words where they are from; refused where nobody can say."""
     options = dict(order.options)
     if options.get("type", "source") != "source":
         raise SchemaUnknownError(
@@ -92,7 +92,7 @@ def _from_records(order: ProbeOrder, known: Connections, *, is_change: bool) -> 
 
 
 def _records(order: ProbeOrder, known: Connections, *, is_change: bool) -> Iterator[bytes]:
-    """The first records as they are."""
+    """Yield the first records as they are."""
     connector = find_connector(order.connector)
     assert connector is not None
     is_bytes = RecordKind.BYTES in connector.carries
@@ -118,7 +118,7 @@ def _pieces(record: bytes, *, is_split: bool) -> Iterable[bytes]:
 
 
 def _row_of(record: bytes) -> bytes:
-    """The row that a change is about, as JSON; nothing where it is no change."""
+    """Return the row that a change is about, as JSON; nothing where it is no change."""
     try:
         content: Any = json.loads(record)
         envelope = content.get("payload", content)
@@ -194,7 +194,7 @@ def _subject(table: Table, subject_of: Any) -> Any:
 
 
 def _checked(order: ProbeOrder, known: Connections, columns: Columns) -> CheckedTable:
-    """The table with these columns; refused where it cannot have them."""
+    """Return the table with these columns; refused where it cannot have them."""
     if len(columns) > MOST_COLUMNS:
         raise SchemaUnknownError(
             f"there are {len(columns)} columns, and a table has {MOST_COLUMNS} at most",

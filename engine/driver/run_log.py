@@ -76,7 +76,7 @@ class RunLog:
 
     @staticmethod
     def of(assignment: Assignment, home: Home) -> RunLog:
-        """The log of the run that an assignment is for."""
+        """Return the log of the run that an assignment is for."""
         return RunLog(assignment, home, SparkLog(StatePaths(assignment.state_dir).logs / "spark.log"))
 
     def report(self, report: EpochReport) -> None:
@@ -150,7 +150,7 @@ class JsonLines(logging.Formatter):
     epoch: Callable[[], int | None] = lambda: None
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. What others than the engine say is named by its source."""
+        """Return the line. What others than the engine say is named by its source."""
         text = record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
         line = {

@@ -73,7 +73,7 @@ def main(directory: Path, work: WarmWork) -> int:
 
 
 def _listen(lines: IO[str], hurry: Callable[[], None]) -> queue.SimpleQueue[str]:
-    """The order, once it has come. While the process warms up, too, it ends when there will be none."""
+    """Return the order, once it has come. While the process warms up, too, it ends when there will be none."""
     orders = queue.SimpleQueue[str]()
 
     def listen() -> None:

@@ -24,7 +24,7 @@ FORMATS: tuple[Format, ...] = (JSON, DEBEZIUM_JSON, RAW_STRING, RAW_BYTES, AVRO,
 
 
 def find_format(name: str) -> Format:
-    """The format of that name, which must exist."""
+    """Return the format of that name, which must exist."""
     return next(form for form in FORMATS if form.name == name)
 
 

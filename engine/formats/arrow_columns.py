@@ -9,7 +9,7 @@ from engine import types
 
 
 def from_arrow(kind: pa.DataType) -> types.Type | None:
-    """The type of SQL that has all values of one of Arrow's; None where there is none."""
+    """Return the type of SQL that has all values of one of Arrow's; None where there is none."""
     if kinds.is_integer(kind):
         return types.Integer(kind.bit_width, signed=kinds.is_signed_integer(kind))
     if kinds.is_floating(kind):

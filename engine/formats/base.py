@@ -86,10 +86,10 @@ class Encoder(Protocol):
     """Encodes rows as raw records."""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """One line per row, each ended by a newline."""
+        """Return one line per row, each ended by a newline."""
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
 
 
 @dataclass(frozen=True, slots=True)

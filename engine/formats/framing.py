@@ -17,8 +17,8 @@ _NEWLINE = 10
 
 
 def split_messages(payloads: pa.BinaryArray, longest: int | None = None) -> tuple[pa.BinaryArray, pa.Int64Array]:
-    """The lines of each message as records, longer ones cut, and which message each comes from. NULL messages have
-    no records, and a newline at the very end begins none."""
+    """Return the lines of each message as records, longer ones cut, and which message each comes from. NULL messages
+    have no records, and a newline at the very end begins none."""
     messages = [None if payload is None else payload.removesuffix(b"\n") for payload in payloads.to_pylist()]
     parts = pc.split_pattern(pa.array(messages, pa.binary()), b"\n")
     records = parts.flatten()
@@ -28,7 +28,7 @@ def split_messages(payloads: pa.BinaryArray, longest: int | None = None) -> tupl
 
 
 def cut_lines(block: bytes, longest: int) -> bytes:
-    """The block with longer lines cut."""
+    """Return the block with longer lines cut."""
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
     if np.diff(ends, prepend=-1, append=len(block)).max(initial=0) <= longest + 1:
         return block

@@ -26,7 +26,7 @@ def line_ends(block: bytes) -> npt.NDArray[np.int64]:
 
 
 def split_lines(block: bytes) -> pa.BinaryArray:
-    """The lines without their ends, blank ones included."""
+    """Return the lines without their ends, blank ones included."""
     if not block:
         return pa.array([], pa.binary())
     lines = pc.split_pattern(pa.array([block.removesuffix(b"\n")], pa.binary()), b"\n").values
@@ -36,7 +36,7 @@ def split_lines(block: bytes) -> pa.BinaryArray:
 
 
 def split_block(block: bytes, parts: int) -> list[bytes]:
-    """The block in at most so many parts of whole lines, about equally long."""
+    """Return the block in at most so many parts of whole lines, about equally long."""
     cuts = [0]
     for number in range(1, parts):
         cut = block.find(b"\n", len(block) * number // parts) + 1

@@ -29,7 +29,7 @@ class RawBytes:
         raise TypeError("raw bytes have no lines")
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
-        """One row per payload; NULL payloads are skipped."""
+        """Return one row per payload; NULL payloads are skipped."""
         import pyarrow as pa  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
         import pyarrow.compute as pc  # noqa: PLC0415 - the same
 
@@ -42,7 +42,7 @@ class RawBytes:
         raise TypeError("raw bytes have no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
         return rows.column(0)
 
 

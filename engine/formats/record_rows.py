@@ -51,7 +51,8 @@ class ParsedRecord:
 
 
 def to_rows(records: Sequence[ParsedRecord], schema: Schema) -> Decoded:
-    """The records as rows; columns are found by name, without regard to case, and a column that is missing is NULL."""
+    """Return the records as rows; columns are found by name, without regard to case, and a column that is missing is
+    NULL."""
     good: list[tuple[int, tuple[object, ...]]] = []
     bad: list[BadRecord] = []
     fields = [(field, field.name.lower()) for field in schema]
@@ -86,7 +87,7 @@ def _column(field: Field, value: object) -> object:
 
 
 def to_value(kind: types.Type, value: object) -> object:
-    """A value as Arrow takes it for a type. Raises ValueError or TypeError when it is not of that type."""
+    """Return a value as Arrow takes it for a type. Raises ValueError or TypeError when it is not of that type."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -127,7 +128,7 @@ def to_value(kind: types.Type, value: object) -> object:
 
 
 def _from_boolean(kind: types.Type, value: bool) -> object:
-    """A boolean as a value of a type; it is no number, although Python's bool is an int."""
+    """Return a boolean as a value of a type; it is no number, although Python's bool is an int."""
     match kind:
         case types.Boolean():
             return value
@@ -137,7 +138,7 @@ def _from_boolean(kind: types.Type, value: bool) -> object:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON text: times as RFC 3339, bytes as base64, exact numbers as numbers."""
+    """Return a value as JSON text: times as RFC 3339, bytes as base64, exact numbers as numbers."""
     return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -161,7 +162,7 @@ def _shown(value: object) -> str:
 
 
 def row_ids(keys: Sequence[pa.Array]) -> pa.Int64Array:
-    """The id of each row, from the values of its key columns, none of which is NULL."""
+    """Return the id of each row, from the values of its key columns, none of which is NULL."""
     import numpy as np  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
     import pyarrow as pa  # noqa: PLC0415
 
@@ -172,7 +173,7 @@ def row_ids(keys: Sequence[pa.Array]) -> pa.Int64Array:
 
 
 def _numbers(key: pa.Array) -> npt.NDArray[np.uint64]:
-    """A number for each value: an integer's own, else a digest of its text."""
+    """Return a number for each value: an integer's own, else a digest of its text."""
     import numpy as np  # noqa: PLC0415 - see `row_ids`
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.types as kinds  # noqa: PLC0415

@@ -19,10 +19,10 @@ class Registry(Protocol):
     """Provides schemas by number."""
 
     def schema_of(self, number: int) -> str:
-        """The text of a schema. Raises an error of ours when there is none."""
+        """Return the text of a schema. Raises an error of ours when there is none."""
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
-        """The number of a schema of a subject, which becomes its newest version unless it is one already."""
+        """Return the number of a schema of a subject, which becomes its newest version unless it is one already."""
 
 
 class Subject(Protocol):
@@ -38,12 +38,12 @@ class Subject(Protocol):
 
 
 def header(number: int) -> bytes:
-    """The bytes before a record of that schema."""
+    """Return the bytes before a record of that schema."""
     return struct.pack(">bI", 0, number)
 
 
 def read_header(payload: bytes) -> int:
-    """The number of a record's schema. Raises ValueError when it does not begin with a registry's header."""
+    """Return the number of a record's schema. Raises ValueError when it does not begin with a registry's header."""
     if len(payload) < HEADER_BYTES or payload[0] != 0:
         raise ValueError("it does not begin with the five bytes of a schema registry")
     return int.from_bytes(payload[1:HEADER_BYTES], "big")

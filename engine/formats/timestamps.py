@@ -99,7 +99,7 @@ def _with_t(seconds: pa.StringArray, extremes: Mapping[str, int | None]) -> pa.S
 
 
 def _modulo(array: pa.Int64Array, by: int) -> pa.Int64Array:
-    """The remainder of a division that rounds towards the past; Arrow has no such kernel."""
+    """Return the remainder of a division that rounds towards the past; Arrow has no such kernel."""
     remainder = pc.subtract(array, pc.multiply(pc.divide(array, by), by))
     return pc.if_else(pc.less(remainder, 0), pc.add(remainder, by), remainder)
 

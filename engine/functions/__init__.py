@@ -66,7 +66,7 @@ OVER: Mapping[str, OverFunction] = MappingProxyType({function.name: function for
 
 
 def find_over(name: str) -> OverFunction | None:
-    """The function of that name that stands before OVER only, without regard to case, or None."""
+    """Return the function of that name that stands before OVER only, without regard to case, or None."""
     return OVER.get(name.lower())
 
 
@@ -92,20 +92,20 @@ def user_functions(functions: UserFunctions) -> Iterator[None]:
 
 
 def function_names() -> list[str]:
-    """The names of all scalar functions that may be called."""
+    """Return the names of all scalar functions that may be called."""
     return [*FUNCTIONS, *_USER_FUNCTIONS.get().scalars]
 
 
 def aggregate_names() -> list[str]:
-    """The names of all aggregate functions that may be called."""
+    """Return the names of all aggregate functions that may be called."""
     return [*AGGREGATES, *_USER_FUNCTIONS.get().aggregates]
 
 
 def find_function(name: str) -> Function | None:
-    """The scalar function of that name or alias, without regard to case, or None."""
+    """Return the scalar function of that name or alias, without regard to case, or None."""
     return _BY_ANY_NAME.get(name.lower()) or _USER_FUNCTIONS.get().scalars.get(name.lower())
 
 
 def find_aggregate(name: str) -> AggregateFunction | None:
-    """The aggregate function of that name or alias, without regard to case, or None."""
+    """Return the aggregate function of that name or alias, without regard to case, or None."""
     return _AGGREGATES_BY_ANY_NAME.get(name.lower()) or _USER_FUNCTIONS.get().aggregates.get(name.lower())

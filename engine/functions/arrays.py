@@ -78,7 +78,7 @@ def _flat_array(arguments: Sequence[Type]) -> Signature | None:
 
 
 def _array_and_texts(arguments: Sequence[Type]) -> Signature | None:
-    """An array whose elements, or theirs, can be written as text."""
+    """Return an array whose elements, or theirs, can be written as text."""
     match arguments:
         case [Array() as array, *texts] if 1 <= len(texts) <= 2 and all(
             common_type(text, TEXT) == TEXT for text in texts
@@ -118,7 +118,7 @@ def _array(
     nullable: Callable[[Iterable[bool]], bool] = any,
     is_computed: bool = False,
 ) -> Function:
-    """A function with its name under `array_` also under `list_`, in all its spellings."""
+    """Return a function with its name under `array_` also under `list_`, in all its spellings."""
     spellings = [name, *aliases]
     lists = [f"list_{spelling.removeprefix('array_')}" for spelling in spellings if spelling.startswith("array_")]
     other_names = tuple(spelling for spelling in (*aliases, *lists) if spelling != name)

@@ -27,7 +27,7 @@ _LIST = re.compile(r"(?:Large)?List\((.+)\)")
 
 
 def from_arrow_name(name: str) -> types.Type | None:
-    """The type that Arrow calls so, or None when it is none of ours."""
+    """Return the type that Arrow calls so, or None when it is none of ours."""
     if name in _NAMED:
         return _NAMED[name]
     if _TIMESTAMP.fullmatch(name):
@@ -44,7 +44,7 @@ def from_arrow_name(name: str) -> types.Type | None:
 
 
 def arrow_unit(name: str) -> str | None:
-    """The unit of a timestamp type: second, millisecond, microsecond or nanosecond."""
+    """Return the unit of a timestamp type: second, millisecond, microsecond or nanosecond."""
     parts = _TIMESTAMP.fullmatch(name)
     return parts[1].lower() if parts else None
 

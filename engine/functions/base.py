@@ -47,17 +47,17 @@ BYTES = Bytes()
 
 
 def anything(kind: Type) -> Type:
-    """Every type as it is."""
+    """Return every type as it is."""
     return kind
 
 
 def scalar(kind: Type) -> Type | None:
-    """A value without parts, as it is."""
+    """Return a value without parts, as it is."""
     return None if isinstance(kind, Struct | ArrayType) else TEXT if isinstance(kind, Null) else kind
 
 
 def anything_known(kind: Type) -> Type:
-    """Every type as it is, and a bare NULL as TEXT."""
+    """Return every type as it is, and a bare NULL as TEXT."""
     return TEXT if isinstance(kind, Null) else kind
 
 
@@ -67,32 +67,32 @@ def scalar_as_text(kind: Type) -> Type | None:
 
 
 def instant(kind: Type) -> Type | None:
-    """A timestamp, or a day as its midnight."""
+    """Return a timestamp, or a day as its midnight."""
     return TIMESTAMP if isinstance(kind, Timestamp | Date | Null) else None
 
 
 def known_instant(kind: Type) -> Type | None:
-    """A timestamp, or a day as its midnight, but no bare NULL, which might as well be an interval."""
+    """Return a timestamp, or a day as its midnight, but no bare NULL, which might as well be an interval."""
     return None if isinstance(kind, Null) else instant(kind)
 
 
 def whole(kind: Type) -> Type | None:
-    """A whole number of any width, as BIGINT."""
+    """Return a whole number of any width, as BIGINT."""
     return BIGINT if isinstance(kind, Integer | Null) else None
 
 
 def only_whole(kind: Type) -> Type | None:
-    """A whole number of any width, as BIGINT, but no bare NULL."""
+    """Return a whole number of any width, as BIGINT, but no bare NULL."""
     return BIGINT if isinstance(kind, Integer) else None
 
 
 def number(kind: Type) -> Type | None:
-    """A number of any type, as it is."""
+    """Return a number of any type, as it is."""
     return BIGINT if isinstance(kind, Null) else kind if is_number(kind) else None
 
 
 def signed_number(kind: Type) -> Type | None:
-    """A number whose type also holds its negative."""
+    """Return a number whose type also holds its negative."""
     match kind:
         case Integer(bits, signed=False):
             return Integer(min(64, bits * 2))
@@ -104,17 +104,17 @@ def signed_number(kind: Type) -> Type | None:
 
 
 def only_number(kind: Type) -> Type | None:
-    """A number of any type, as DOUBLE."""
+    """Return a number of any type, as DOUBLE."""
     return DOUBLE if is_number(kind) else None
 
 
 def only_number_or_null(kind: Type) -> Type | None:
-    """A number of any type, or a bare NULL, as DOUBLE."""
+    """Return a number of any type, or a bare NULL, as DOUBLE."""
     return DOUBLE if isinstance(kind, Null) else only_number(kind)
 
 
 def fraction(kind: Type) -> Type | None:
-    """A FLOAT as it is, and every other number as DOUBLE."""
+    """Return a FLOAT as it is, and every other number as DOUBLE."""
     match kind:
         case Float():
             return kind
@@ -124,23 +124,23 @@ def fraction(kind: Type) -> Type | None:
 
 
 def fraction_or_decimal(kind: Type) -> Type | None:
-    """A FLOAT or DECIMAL as it is, and every other number as DOUBLE."""
+    """Return a FLOAT or DECIMAL as it is, and every other number as DOUBLE."""
     return kind if isinstance(kind, Decimal) else fraction(kind)
 
 
 def text_or_bytes(kind: Type) -> Type | None:
-    """Text and raw bytes as they are."""
+    """Return text and raw bytes as they are."""
     return kind if isinstance(kind, Text | Bytes) else TEXT if isinstance(kind, Null) else None
 
 
 def comparable(kind: Type) -> Type | None:
-    """A value that has an order, as it is."""
+    """Return a value that has an order, as it is."""
     ranked = Boolean | Integer | Float | Decimal | Text | Json | Bytes | Timestamp | Date | Interval | Null
     return kind if isinstance(kind, ranked) else None
 
 
 def sortable(kind: Type) -> Type | None:
-    """A value that has an order, as it is, and a bare NULL as BIGINT."""
+    """Return a value that has an order, as it is, and a bare NULL as BIGINT."""
     return BIGINT if isinstance(kind, Null) else comparable(kind)
 
 
@@ -312,7 +312,7 @@ def takes_alike(*, result: Type | None = None, least: int = 1, most: int | None 
 
 
 def first_of(*choices: Resolve) -> Resolve:
-    """The first way of taking arguments that fits."""
+    """Return the first way of taking arguments that fits."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         return next((signature for choice in choices if (signature := choice(arguments))), None)

@@ -51,7 +51,7 @@ _CASTS = (
 
 
 def common_type(a: Type, b: Type) -> Type | None:
-    """The type that values of both types can become without being asked, or None."""
+    """Return the type that values of both types can become without being asked, or None."""
     match a, b:
         case _ if a == b:
             return a
@@ -76,7 +76,7 @@ def common_type(a: Type, b: Type) -> Type | None:
 
 
 def common_type_of(kinds: Sequence[Type]) -> Type | None:
-    """The type that values of all these types can become without being asked, or None."""
+    """Return the type that values of all these types can become without being asked, or None."""
 
     shared: Type | None = Null() if kinds else None
     for kind in kinds:
@@ -122,7 +122,7 @@ def can_cast(a: Type, b: Type) -> bool:
 
 
 def as_decimal(kind: Type) -> Decimal:
-    """The decimal type that holds every value of this whole number or decimal type."""
+    """Return the decimal type that holds every value of this whole number or decimal type."""
     if isinstance(kind, Decimal):
         return kind
     assert isinstance(kind, Integer), kind

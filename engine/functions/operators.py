@@ -85,7 +85,7 @@ def _bits(arguments: Sequence[Type]) -> Signature | None:
 
 
 def _shift(arguments: Sequence[Type]) -> Signature | None:
-    """The type of what is shifted; unsigned numbers are as BIGINT, so that none leaves its range."""
+    """Return the type of what is shifted; unsigned numbers are as BIGINT, so that none leaves its range."""
     signature = takes(whole, whole, result=BIGINT)(arguments)
     match arguments:
         case [Integer(signed=True) as kind, _] if signature is not None:
@@ -102,7 +102,7 @@ def _only_length(kind: Type) -> Type | None:
 
 
 def _days(sign: str) -> tuple[Resolve, ...]:
-    """A day and a whole number of days give a day."""
+    """Return a day and a whole number of days give a day."""
     day = Date()
     after = takes(lambda kind: kind if isinstance(kind, Date) else None, _only_whole, result=day)
     return (after,) if sign == "-" else (after, takes(_only_whole, _only_day, result=day))

@@ -25,7 +25,7 @@ class BytesReader:
         return self.at >= len(self.content)
 
     def take(self, count: int) -> bytes:
-        """The next so many bytes."""
+        """Return the next so many bytes."""
         end = self.at + count
         if count < 0 or end > len(self.content):
             raise NotAsWrittenError("ends too early")
@@ -33,11 +33,11 @@ class BytesReader:
         return taken
 
     def number(self, count: int, *, is_signed: bool = False) -> int:
-        """A number whose highest byte comes first, as Java writes it."""
+        """Return a number whose highest byte comes first, as Java writes it."""
         return int.from_bytes(self.take(count), "big", signed=is_signed)
 
     def varint(self) -> int:
-        """A number of seven bits a byte, as RocksDB writes it."""
+        """Return a number of seven bits a byte, as RocksDB writes it."""
         value = shift = 0
         while True:
             byte = self.take(1)[0]

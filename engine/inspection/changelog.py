@@ -24,7 +24,7 @@ _END, _PUT, _DELETE = 0, 1, 16
 
 
 def read_changes(path: Path) -> Iterator[tuple[bytes, bytes | None]]:
-    """Each key with its new value, None for one that is gone; raises NotAsWrittenError."""
+    """Yield each key with its new value, None for one that is gone; raises NotAsWrittenError."""
     reader = BytesReader(_unpacked(path.read_bytes()))
     version = reader.take(reader.number(2)).decode(errors="replace")
     if version not in ("v1", "v2", "v3", "v4"):

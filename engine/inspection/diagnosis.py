@@ -101,7 +101,7 @@ def _newest(directory: Path) -> EpochManifest | None:
 
 
 def _segments(directory: Path) -> Iterator[int]:
-    """The sizes of the files with rows."""
+    """Yield the sizes of the files with rows."""
     for path in (directory / "segments").rglob("*"):
         try:
             if path.is_file():

@@ -59,7 +59,8 @@ class StateListing:
 
 
 def states_in(root: Path) -> list[Path]:
-    """The state directories at a place: itself, or those below it, of which a control plane has one a pipeline."""
+    """Return the state directories at a place: itself, or those below it, of which a control plane has one a
+    pipeline."""
     if is_state(root):
         return [root]
     return sorted(path for pattern in ("*", "*/*", "*/*/*") for path in root.glob(pattern) if is_state(path))

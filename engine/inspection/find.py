@@ -269,7 +269,8 @@ def _plan_reader(checkpoint: Path, sources: int | None) -> tuple[Callable[[Path]
 
 
 def _layout_damage(checkpoint: Path, epoch: int | None, begun: list[int]) -> Iterator[Damage]:
-    """A planned epoch of another width than the committed one: Spark goes on with nothing else than to finish that."""
+    """Yield a planned epoch of another width than the committed one: Spark goes on with nothing else than to finish
+    that."""
     try:
         widths = {
             number: spark_log.read_planned(checkpoint, number).parallelism

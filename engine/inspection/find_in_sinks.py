@@ -92,7 +92,7 @@ def _range_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], lin
 
 
 def _range(plan: Path) -> str:
-    """The digest that `spark/read/offset_log.py` makes, of the lines of the sources."""
+    """Return the digest that `spark/read/offset_log.py` makes, of the lines of the sources."""
     lines = plan.read_bytes().decode(errors="replace").splitlines()[2:]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

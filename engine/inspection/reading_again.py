@@ -36,7 +36,7 @@ def read_again(paths: StatePaths, read: Callable[[], Result]) -> Result:
 
 
 def history_of(paths: StatePaths) -> str | None:
-    """The id of the history that a state says it is of; None where it says none."""
+    """Return the id of the history that a state says it is of; None where it says none."""
     try:
         return str((read_json(paths.lineage) or {}).get("lineage"))
     except UnreadableStateError:

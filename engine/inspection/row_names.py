@@ -99,7 +99,7 @@ def refuse_without_value(conditions: Sequence[str]) -> None:
 
 
 def columns_meant(condition: str) -> Sequence[str]:
-    """The columns that a condition may be about, however they are called."""
+    """Return the columns that a condition may be about, however they are called."""
     return [condition[:at] for at, letter in enumerate(condition) if letter == "="]
 
 
@@ -124,7 +124,7 @@ def _is_spelled(value: object, text: str) -> bool:
 
 
 def _canonical(text: str) -> str:
-    """The one spelling of a JSON value; JavaScript says 2 for 2.0."""
+    """Return the one spelling of a JSON value; JavaScript says 2 for 2.0."""
     return json.dumps(json.loads(text, parse_float=_number), sort_keys=True)
 
 

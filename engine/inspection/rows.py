@@ -35,7 +35,7 @@ class KeptRow:
 
 
 def operator_named(program: Program, name: str) -> Operator:
-    """The operator of that id, or of that number of Spark's; refused where there is none."""
+    """Return the operator of that id, or of that number of Spark's; refused where there is none."""
     operators = program.operators
     for operator in operators:
         if name in (operator.id, str(operator.number)):
@@ -52,7 +52,7 @@ def is_kept_by_spark(operator: Operator) -> bool:
 
 
 def committed_epoch(paths: StatePaths) -> int:
-    """The newest committed epoch; refused where there is none."""
+    """Return the newest committed epoch; refused where there is none."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None:
         raise NoStateError(f"{paths.root} has not committed an epoch yet", hint="wait for its first epoch")
@@ -60,14 +60,15 @@ def committed_epoch(paths: StatePaths) -> int:
 
 
 def rows_of_buckets(paths: StatePaths, operator: Operator) -> Iterator[KeptRow]:
-    """The rows of an operator of our own, partition by partition."""
+    """Yield the rows of an operator of our own, partition by partition."""
     for partition, files in sorted(files_of_partitions(paths.checkpoint, committed_epoch(paths)).items()):
         if partition.operator == operator.number:
             yield from _rows_of_partition(paths.checkpoint, partition.number, files, operator)
 
 
 def shown_rows(rows: Iterator[KeptRow], conditions: Sequence[str], limit: int) -> list[dict[str, object]]:
-    """The first rows in plain values that meet these conditions; refused where there is no column that one is about."""
+    """Return the first rows in plain values that meet these conditions; refused where there is no column that one is
+    about."""
     shown: list[dict[str, object]] = []
     columns: dict[str, None] = {}
     while len(shown) < limit and (row := next(rows, None)) is not None:
@@ -85,7 +86,7 @@ def shown_rows(rows: Iterator[KeptRow], conditions: Sequence[str], limit: int) -
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     match value:
         case datetime():
             aware = value if value.tzinfo else value.replace(tzinfo=UTC)

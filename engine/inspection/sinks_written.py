@@ -12,7 +12,7 @@ from engine.errors import EngineError
 
 
 def tables_written(program: Program) -> Mapping[str, str]:
-    """The sinks by what ends the names of their directories."""
+    """Return the sinks by what ends the names of their directories."""
     names = sorted({*(write.table for write in program.writes), *program.dead_letter_tables})
     return {hashlib.sha256(name.lower().encode()).hexdigest()[:8]: name for name in names}
 

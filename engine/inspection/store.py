@@ -43,7 +43,7 @@ class StoreContent:
     families: Mapping[str, int] = field(default_factory=dict)
 
     def of_family(self, name: str) -> Mapping[bytes, bytes]:
-        """The keys and values of a family."""
+        """Return the keys and values of a family."""
         prefix = self.families[name].to_bytes(2, "little")
         return {key: value for key, value in self.values.items() if key.startswith(prefix)}
 
@@ -55,7 +55,7 @@ class StoreContent:
         return sum(table.num_rows for _, table in self.tables_of_buckets())
 
     def tables_of_buckets(self) -> Iterator[tuple[str, pa.Table]]:
-        """The tables of all buckets, with their names; raises NotAsWrittenError."""
+        """Yield the tables of all buckets, with their names; raises NotAsWrittenError."""
         for state in self.states_of_buckets():
             with _as_written():
                 rows = [(name, table) for name, chunks in state.tables.items() for table in _rows_of(name, chunks)]
@@ -138,7 +138,7 @@ def read_snapshot(path: Path) -> Mapping[str, object]:
 
 
 def binary_fields(row: bytes, count: int) -> Sequence[bytes]:
-    """The fields of a row of Spark's, behind its version, all of which are texts or bytes."""
+    """Return the fields of a row of Spark's, behind its version, all of which are texts or bytes."""
     fields = []
     for number in range(count):
         place = BytesReader(row, 1 + 8 + 8 * number)

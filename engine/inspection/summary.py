@@ -37,7 +37,7 @@ from engine.udf.declared import UdfFile
 
 
 def summary_to_json(summary: StateSummary) -> dict[str, object]:
-    """A summary; what is not known is null, and `unknown` beside it says why."""
+    """Return a summary; what is not known is null, and `unknown` beside it says why."""
     shown = asdict(summary)
     shown["directory"] = str(summary.directory)
     shown["parents"] = [list(parent) for parent in summary.parents]
@@ -47,7 +47,7 @@ def summary_to_json(summary: StateSummary) -> dict[str, object]:
 
 
 def listing_to_json(listing: StateListing) -> dict[str, object]:
-    """A listing, with whether each epoch can be restored."""
+    """Return a listing, with whether each epoch can be restored."""
     shown = asdict(listing)
     shown["directory"] = str(listing.directory)
     for epoch, fields in zip(listing.epochs, shown["epochs"], strict=True):
@@ -164,7 +164,8 @@ def summarize_savepoint(
 
 
 def query_in(directory: Path) -> RunningQuery:
-    """The query of a state directory or a savepoint. Savepoints of earlier versions name it only as a state does."""
+    """Return the query of a state directory or a savepoint. Savepoints of earlier versions name it only as a state
+    does."""
     if is_savepoint(directory) and read_manifest(directory).sql is not None:
         return query_of_savepoint(directory)
     return query_of_state(directory)
@@ -191,7 +192,7 @@ def operator_figures(directory: Path, program: Program) -> Mapping[str, StateFig
 
 
 def _program(query: Callable[[], RunningQuery], udfs: Sequence[UdfFile], connections: str) -> Program | str:
-    """The program of the state, or why its script does not say it."""
+    """Return the program of the state, or why its script does not say it."""
     try:
         return compile_running(query(), udfs=udfs, connections=connections)
     except EngineError as error:
@@ -334,7 +335,7 @@ def spark_names(checkpoint: Path) -> Mapping[int, str]:
 
 
 def _count(files: Sequence[Path]) -> tuple[int | None, str]:
-    """The rows of a partition, or why they are not known."""
+    """Return the rows of a partition, or why they are not known."""
     try:
         return read_store(files).rows, ""
     except NotAsWrittenError as error:

@@ -42,7 +42,7 @@ class _Handle(NamedTuple):
 
 
 def read_table(path: Path) -> Iterator[Change]:
-    """The changes that a table holds, in the order of their keys; raises NotAsWrittenError."""
+    """Yield the changes that a table holds, in the order of their keys; raises NotAsWrittenError."""
     content = path.read_bytes()
     if len(content) < _FOOTER:
         raise NotAsWrittenError("ends too early" if content else "is empty")

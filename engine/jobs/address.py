@@ -25,7 +25,8 @@ def read_pid(server_file: Path) -> int | None:
 
 
 def read_address(server_file: Path) -> str | None:
-    """The URL that the last control plane of a data directory has written down; None when there is none to read."""
+    """Return the URL that the last control plane of a data directory has written down; None when there is none to
+    read."""
     try:
         address = json.loads(server_file.read_text())
     except (OSError, ValueError):

@@ -69,11 +69,11 @@ class Records(Protocol):
         """Return the jobs that may need an action."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """A version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state is its
-        own, and what it would give up or take over is not the other query's any more."""
+        """Return a version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state
+        is its own, and what it would give up or take over is not the other query's any more."""
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
-        """The secrets that a pipeline was deployed with, by their names."""
+        """Return the secrets that a pipeline was deployed with, by their names."""
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
         """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""

@@ -75,7 +75,7 @@ def other_use(directory: DataDirectory, pipeline_ids: Collection[str]) -> dict[s
 
 
 def _sizes(folder: Path, known: set[tuple[int, int]], without: Collection[Path] = ()) -> int:
-    """The bytes of the files below that are not known yet; they are from then on."""
+    """Return the bytes of the files below that are not known yet; they are from then on."""
     total = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name) not in without]
@@ -160,7 +160,7 @@ def leaked_paths(
 
 
 def folders_of_pipelines(parent: Path, among: Mapping[str, object] | None = None) -> Iterator[Path]:
-    """The directories that have the id of a pipeline, of any or of some."""
+    """Yield the directories that have the id of a pipeline, of any or of some."""
     for folder in _entries(parent):
         if is_id(folder.name, "pl") and (among is None or folder.name in among) and not folder.is_symlink():
             yield folder
@@ -215,7 +215,7 @@ def _modified(path: Path) -> datetime | None:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of all files of a directory, that are there still."""
+    """Return the bytes of a file, or of all files of a directory, that are there still."""
     if not path.is_dir():
         return _bytes(path)
     return sum(_bytes(Path(parent, name)) for parent, _, names in os.walk(path) for name in names)
@@ -301,7 +301,7 @@ class DataDirectory:
         return self.rehearsals / rehearsal_id
 
     def state(self, pipeline_id: str) -> Path:
-        """A pipeline's state directory."""
+        """Return a pipeline's state directory."""
         return self.root / "state" / _checked(pipeline_id)
 
     @property
@@ -316,7 +316,7 @@ class DataDirectory:
         return commits.is_dir() and any(entry.name.isdigit() for entry in commits.iterdir())
 
     def savepoint(self, pipeline_id: str, savepoint_id: str) -> Path:
-        """A savepoint of a pipeline."""
+        """Return a savepoint of a pipeline."""
         if not is_id(savepoint_id, "sp"):
             raise ValueError(f"{savepoint_id!r} is not a savepoint id")
         return self.state(pipeline_id) / "savepoints" / savepoint_id
@@ -352,7 +352,7 @@ class DataDirectory:
 
 
 def _checked(pipeline_id: str) -> str:
-    """The id, which must be one of ours."""
+    """Return the id, which must be one of ours."""
     if not is_id(pipeline_id, "pl"):
         raise ValueError(f"{pipeline_id!r} is not a pipeline id")
     return pipeline_id
@@ -367,7 +367,7 @@ connection, table or function; for a preview it is the name."""
 
 
 def make(kind: Kind) -> str:
-    """A new random id, such as `pl_` and sixteen letters and digits."""
+    """Return a new random id, such as `pl_` and sixteen letters and digits."""
     return f"{kind}_{''.join(secrets.choice(_ALPHABET) for _ in range(16))}"
 
 

@@ -170,7 +170,7 @@ def _facet(lineage: ColumnLineage, names: Mapping[str, DatasetName]) -> ColumnLi
 
 
 def _fields(origins: Iterable[Origin], names: Mapping[str, DatasetName]) -> Iterator[InputField]:
-    """The columns among some origins, each once with all its uses, also where several tables read one place."""
+    """Yield the columns among some origins, each once with all its uses, also where several tables read one place."""
     uses: dict[tuple[DatasetName, str], list[Transformation]] = {}
     for origin in sorted(origins):
         kind: Literal["DIRECT", "INDIRECT"] = "DIRECT" if origin.is_direct else "INDIRECT"
@@ -203,8 +203,8 @@ class DatasetName:
 
 
 def dataset_name(table: Table, job: JobName) -> DatasetName:
-    """The name of the place of a table. One without a place, or with one that only its driver knows, is called after
-    the job."""
+    """Return the name of the place of a table. One without a place, or with one that only its driver knows, is
+    called after the job."""
     place = known_place(table)
     if place is not None:
         scheme, _, rest = place.partition("://")
@@ -216,7 +216,7 @@ def dataset_name(table: Table, job: JobName) -> DatasetName:
 
 
 def known_place(table: Table) -> str | None:
-    """The URI by which others know the place of a table; None where it has none, or has a variable of the driver's
-    environment or a secret in it."""
+    """Return the URI by which others know the place of a table; None where it has none, or has a variable of the
+    driver's environment or a secret in it."""
     place = kind_of(table).place(table.options)
     return None if place is None or "${" in unquote(place) or "{{" in unquote(place) else place

@@ -198,7 +198,7 @@ class RunEvent(Shape):
     outputs: Sequence[Dataset] = Field(default=(), description="What it writes.")
 
     def to_json(self) -> str:
-        """The event as it is sent: on one line."""
+        """Return the event as it is sent: on one line."""
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
 

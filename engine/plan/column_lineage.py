@@ -156,7 +156,7 @@ class _Reader:
     _known: dict[int, ColumnLineage] = field(default_factory=dict)
 
     def of(self, node: Node) -> ColumnLineage:
-        """The lineage of a relation. The node must live as long as this does."""
+        """Return the lineage of a relation. The node must live as long as this does."""
         if id(node) not in self._known:
             self._known[id(node)] = self._read(node)
         return self._known[id(node)]
@@ -277,7 +277,7 @@ def _of_aggregates(aggregates: Iterable[NamedAggregate], below: ColumnLineage) -
 
 
 def _of_function(function: NamedOver, below: ColumnLineage) -> Origins:
-    """A function over the rows of a partition in an order."""
+    """Return a function over the rows of a partition in an order."""
     is_masked = function.function in _NUMBERS_OF_ROWS
     sums_up = find_aggregate(function.function) is not None and function.function not in _CHOICES_OF_A_ROW
     use: Use = "AGGREGATION" if sums_up else "TRANSFORMATION"
@@ -292,7 +292,7 @@ def _times(below: ColumnLineage) -> Origins:
 
 
 def _last(below: ColumnLineage) -> dict[str, Origins]:
-    """The times of what becomes of several rows."""
+    """Return the times of what becomes of several rows."""
     return {name: _used(below.columns[name], "AGGREGATION") for name in (EVENT_TIME, WATERMARK)}
 
 
@@ -313,13 +313,13 @@ def _chosen(below: ColumnLineage, rows: Origins) -> ColumnLineage:
 
 
 def _renamed(below: ColumnLineage, part: Node, union: Union) -> ColumnLineage:
-    """An input of a union, under the names that the union has."""
+    """Return an input of a union, under the names that the union has."""
     names = dict(zip(part.schema.names, union.schema.names, strict=True))
     times = {name: below.columns[name] for name in (EVENT_TIME, WATERMARK)}
     return replace(below, columns=times | {new: below.columns[old] for old, new in names.items()})
 
 
 def _either(parts: Sequence[ColumnLineage]) -> ColumnLineage:
-    """Rows of several relations with the same columns."""
+    """Return rows of several relations with the same columns."""
     columns = {name: NOTHING.union(*(part.columns[name] for part in parts)) for name in parts[0].columns}
     return ColumnLineage(columns, NOTHING.union(*(part.rows for part in parts)))

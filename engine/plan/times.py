@@ -70,7 +70,7 @@ class Completeness:
 
 
 def row_paths(node: Node) -> frozenset[RowPath]:
-    """All ways on which rows come to a relation."""
+    """Return all ways on which rows come to a relation."""
     return frozenset(_paths(node, ()))
 
 
@@ -105,8 +105,8 @@ def _through(windows: Iterable[ClosingWindow], base: int | None) -> int | None:
 
 
 def closed_before(window: ClosingWindow, until: int) -> int:
-    """The latest instant before which rows are in no other windows than those that end at `until` or earlier: where the
-    oldest open window begins. Of sessions only the end of all is known."""
+    """Return the latest instant before which rows are in no other windows than those that end at `until` or earlier:
+    where the oldest open window begins. Of sessions only the end of all is known."""
     if until >= END:
         return END
     match window:
@@ -132,7 +132,7 @@ def _paths(node: Node, windows: tuple[ClosingWindow, ...]) -> Iterable[RowPath]:
 
 
 def _least(instants: Iterable[int | None]) -> int | None:
-    """The earliest; None as soon as one is not known, or there is none."""
+    """Return the earliest; None as soon as one is not known, or there is none."""
     known = list(instants)
     present = [instant for instant in known if instant is not None]
     return min(present) if present and len(present) == len(known) else None
@@ -193,8 +193,8 @@ def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
 
 
 def fixed_delay(event_time: Expr | None, watermark: Expr) -> timedelta | None:
-    """The length of time that the watermark is behind the event time, None when it differs from row to row; without an
-    event time that is the moment of reading."""
+    """Return the length of time that the watermark is behind the event time, None when it differs from row to row;
+    without an event time that is the moment of reading."""
     base = Column(EVENT_TIME, types.TIMESTAMP, nullable=False) if event_time is None else event_time
     match watermark:
         case Call("-", (minuend, Literal(timedelta() as delay))) if minuend == base:

@@ -30,7 +30,7 @@ class Node(ABC):
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
-    """The relations that a node reads, in order."""
+    """Return the relations that a node reads, in order."""
     inputs: list[Node] = []
     for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
         value = getattr(node, field.name)
@@ -42,7 +42,7 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, the top first."""
+    """Yield the node and all below it, the top first."""
     yield node
     for below in inputs_of(node):
         yield from walk(below)
@@ -62,7 +62,7 @@ def walk_once(node: Node) -> Iterator[Node]:
 
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
-    """The node reading other relations instead, given in the order of `inputs_of`."""
+    """Return the node reading other relations instead, given in the order of `inputs_of`."""
     replacements = iter(inputs)
     changed: dict[str, object] = {}
     for field in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
@@ -75,7 +75,7 @@ def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
 
 
 def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The tree with `change` applied to every node, the lowest first."""
+    """Return the tree with `change` applied to every node, the lowest first."""
     return change(with_inputs(node, [rewrite(below, change) for below in inputs_of(node)]))
 
 

@@ -28,7 +28,7 @@ _FROM_SPARK: Mapping[type[spark.DataType], types.Type] = {
 
 
 def to_spark(kind: types.Type) -> spark.DataType:
-    """The Spark type that holds values of `kind`; unsigned numbers are held in the next wider signed one."""
+    """Return the Spark type that holds values of `kind`; unsigned numbers are held in the next wider signed one."""
     match kind:
         case types.Null():
             return spark.NullType()
@@ -58,7 +58,8 @@ def to_spark(kind: types.Type) -> spark.DataType:
 
 
 def from_spark(kind: spark.DataType) -> types.Type:
-    """The engine's type for values of a Spark type; signs and JSON are lost, so it is no inverse of `to_spark`."""
+    """Return the engine's type for values of a Spark type; signs and JSON are lost, so it is no inverse of
+    `to_spark`."""
     match kind:
         case spark.DecimalType():
             return types.Decimal(kind.precision, kind.scale)
@@ -70,10 +71,10 @@ def from_spark(kind: spark.DataType) -> types.Type:
 
 
 def spark_schema(schema: Schema) -> spark.StructType:
-    """The Spark schema of rows of `schema`; every column may hold NULL on the way."""
+    """Return the Spark schema of rows of `schema`; every column may hold NULL on the way."""
     return spark.StructType([spark.StructField(field.name, to_spark(field.type)) for field in schema])
 
 
 def schema_of(schema: spark.StructType) -> Schema:
-    """The engine's schema of a Spark frame."""
+    """Return the engine's schema of a Spark frame."""
     return Schema(tuple(Field(field.name, from_spark(field.dataType), field.nullable) for field in schema.fields))

@@ -38,13 +38,14 @@ def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
 
 
 def untag(frame: DataFrame, count: int) -> list[DataFrame]:
-    """The frames that were tagged, apart again. A single one never was."""
+    """Return the frames that were tagged, apart again. A single one never was."""
     if count == 1:
         return [frame]
     return [frame.filter(F.col(TAG) == number).select(f"s{number}.*") for number in range(count)]
 
 
 def with_numbered_columns(frame: DataFrame) -> DataFrame:
-    """The frame with its columns numbered, but for the tag: pyspark cannot pass on every name that users give."""
+    """Return the frame with its columns numbered, but for the tag: pyspark cannot pass on every name that users
+    give."""
     names = frame.columns
     return frame.toDF(*(name if name == TAG else f"c{index}" for index, name in enumerate(names)))

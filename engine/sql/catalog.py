@@ -132,7 +132,7 @@ class Catalog:
         return entry
 
     def find_lookup(self, name: str) -> LookupTable | None:
-        """The lookup table of that name, if it is one."""
+        """Return the lookup table of that name, if it is one."""
         entry = self._entry(name)
         if not isinstance(entry, LookupTable):
             return None
@@ -140,7 +140,7 @@ class Catalog:
         return entry
 
     def read(self, name: str) -> Relation:
-        """The rows of a table or view, for a query that names it."""
+        """Return the rows of a table or view, for a query that names it."""
         match self.find(name):
             case SourceTable(table, rows, _):
                 self.read_tables[table.name] = table

@@ -58,7 +58,7 @@ _THERE_ARE = (
 
 
 def translate_type(written: exp.DataType) -> types.Type:
-    """The type that a type name stands for."""
+    """Return the type that a type name stands for."""
     kind = written.this
     if kind in _PLAIN:
         unit_of(written)
@@ -81,7 +81,7 @@ def translate_type(written: exp.DataType) -> types.Type:
 
 
 def unit_of(written: exp.DataType) -> str | None:
-    """The unit to which a type such as TIMESTAMP(3) cuts instants; None when it keeps microseconds."""
+    """Return the unit to which a type such as TIMESTAMP(3) cuts instants; None when it keeps microseconds."""
     if _PLAIN.get(written.this) != types.TIMESTAMP or not written.expressions:
         return None
     digits = written.expressions[0].name
@@ -118,7 +118,7 @@ _RESERVED = re.compile(r"__.*|_timestamp|_heartbeat|_wm|_window|_none|_key\d+", 
 
 
 def usable(name: str) -> str:
-    """The name; refused when the engine needs it, or when Spark could not keep it."""
+    """Return the name; refused when the engine needs it, or when Spark could not keep it."""
     if not name:
         raise UnusableNameError("a column needs a name", hint="name it with AS")
     if _RESERVED.fullmatch(name):
@@ -127,31 +127,31 @@ def usable(name: str) -> str:
 
 
 def usable_list(names: Sequence[str]) -> list[str]:
-    """The names of all columns of a relation; refused when two of them are the same."""
+    """Return the names of all columns of a relation; refused when two of them are the same."""
     return _distinct([usable(name) for name in names], "column")
 
 
 def usable_members(names: Sequence[str]) -> list[str]:
-    """The names of all members of a struct; refused when two of them are the same."""
+    """Return the names of all members of a struct; refused when two of them are the same."""
     return _distinct([_keepable(name) for name in names], "member")
 
 
 def numbered(prefix: str, used_names: Iterable[str]) -> str:
-    """The prefix with the first number that no name begins with."""
+    """Return the prefix with the first number that no name begins with."""
     names = [name.lower() for name in used_names]
     candidates = (f"{prefix}{number}" for number in count())
     return next(candidate for candidate in candidates if not any(name.startswith(candidate) for name in names))
 
 
 def twice(name: str, kind: str = "column") -> EngineError:
-    """A second column of the same name."""
+    """Return a second column of the same name."""
     return DuplicateNameError(
         f"{kind} {name!r} is declared twice", hint="upper and lower case are the same; use another name"
     )
 
 
 def count_columns(count: int) -> str:
-    """A number of columns, in words."""
+    """Return a number of columns, in words."""
     return f"{count} column{'' if count == 1 else 's'}"
 
 

@@ -81,7 +81,7 @@ class Scope:
         return self.outer is not None and self.outer.has_table(parts)
 
     def columns_of(self, table: str) -> tuple[Visible, ...]:
-        """All columns of one table or alias; refused when there is no such table here."""
+        """Return all columns of one table or alias; refused when there is no such table here."""
         columns = tuple(visible for visible in self.columns if _is_same(visible.table, table))
         if not columns:
             tables = ", ".join(sorted({visible.table for visible in self.columns if visible.table}))
@@ -105,7 +105,7 @@ class Scope:
         return _members_of(candidates[0].column, parts[1:])
 
     def _column_of(self, table: str, name: str) -> Column | None:
-        """The first column of that name in a table."""
+        """Return the first column of that name in a table."""
         columns = (
             visible.column
             for visible in self.columns
@@ -114,7 +114,7 @@ class Scope:
         return next(columns, None)
 
     def _columns_named(self, name: str) -> list[Visible]:
-        """The columns that a name without a table can mean; the unnamed ones give way to the others."""
+        """Return the columns that a name without a table can mean; the unnamed ones give way to the others."""
         candidates = [visible for visible in self.shown if _is_same(visible.name, name)]
         return [visible for visible in candidates if not visible.unnamed] or candidates
 
@@ -136,7 +136,7 @@ class ScopedRows:
 
 
 def scope_of(relation: Relation, table: str | None) -> Scope:
-    """The columns of a relation, in reach under a table's name."""
+    """Return the columns of a relation, in reach under a table's name."""
     return Scope(
         tuple(
             Visible(table, Column(field.name, field.type, field.nullable), unnamed=field.name in relation.unnamed)
@@ -146,7 +146,7 @@ def scope_of(relation: Relation, table: str | None) -> Scope:
 
 
 def member_of(expr: Expr, name: str) -> Expr:
-    """One member of a struct-valued expression."""
+    """Return one member of a struct-valued expression."""
     if not isinstance(expr.type, types.Struct):
         raise UnknownColumnError(f"a value of type {expr.type} has no members, and so no {name!r}")
     members = expr.type.members

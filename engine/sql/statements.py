@@ -77,8 +77,8 @@ class Translation:
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
-    """The meaning of a script, which may use these connections beside its own. Raises ScriptRefused with everything
-    that is wrong with it."""
+    """Return the meaning of a script, which may use these connections beside its own. Raises ScriptRefused with
+    everything that is wrong with it."""
     reader = _ScriptReader(script, default_sink, dict(connections or {}))
     for complaint in script.complaints:
         reader.complaints.add(complaint)
@@ -145,7 +145,7 @@ class _ScriptReader:
                 raise UnsupportedStatementError(_describe_unsupported(node), hint=STATEMENTS)
 
     def finish(self) -> Translation:
-        """The writes of all statements."""
+        """Return the writes of all statements."""
         writes = tuple(Write(rows[0] if len(rows) == 1 else unite(rows), name) for name, rows in self.inserts.items())
         late_writes = late_row_writes(self.catalog, writes, self.complaints)
         writes = (*writes, *(late.write for late in late_writes))
@@ -240,7 +240,7 @@ class _ScriptReader:
         self.connections[name.lower()] = declare_connection(node, self.script, at)
 
     def _translate_view(self, node: exp.Create) -> Relation:
-        """The query of a view or a CREATE TABLE AS, with the names that it gives to the columns."""
+        """Return the query of a view or a CREATE TABLE AS, with the names that it gives to the columns."""
         relation = self._translate_query(node.expression)
         if not isinstance(node.this, exp.Schema):
             return relation
@@ -355,8 +355,8 @@ def _describe_unsupported(statement: exp.Expr) -> str:
 
 
 def as_sink_columns(columns: Schema) -> Schema:
-    """The columns as a sink can have them when nobody declared them: NULL may come into each by another INSERT, and one
-    that is always NULL is text, and so is a part of JSON."""
+    """Return the columns as a sink can have them when nobody declared them: NULL may come into each by another
+    INSERT, and one that is always NULL is text, and so is a part of JSON."""
     untyped = (types.Null(), types.JSON_PART)
     return Schema(
         tuple(
@@ -367,7 +367,7 @@ def as_sink_columns(columns: Schema) -> Schema:
 
 
 def fit_columns(rows: Node, columns: Schema, table: str) -> Node:
-    """The rows cast, by position, to the columns of their target."""
+    """Return the rows cast, by position, to the columns of their target."""
     if len(rows.schema) != len(columns):
         raise ColumnCountError(
             f"{table} has {count_columns(len(columns))}, and {len(rows.schema)} are inserted",
@@ -381,7 +381,7 @@ def fit_columns(rows: Node, columns: Schema, table: str) -> Node:
 
 
 def with_insert_names(rows: Node, names: Sequence[str] | None, target: Entry) -> Node:
-    """The rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
+    """Return the rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
     without columns takes their names."""
     if names is None:
         return rows

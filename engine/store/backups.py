@@ -132,7 +132,7 @@ def put_back(directory: DataDirectory, file: Path) -> Manifest:
 
 
 def store_version(database: Path) -> int:
-    """The number of migrations that a database has seen."""
+    """Return the number of migrations that a database has seen."""
     try:
         with closing(sqlite3.connect(database)) as connection:
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -151,7 +151,7 @@ def damaged(database: Path, reason: str) -> StoreDamagedError:
 
 
 def too_new(place: str, store: int) -> StoreTooNewError:
-    """The error for what a later version has written."""
+    """Return the error for what a later version has written."""
     return StoreTooNewError(
         f"{place} was written by a later version of the engine: it is at version {store} of the store, and engine "
         f"{__version__} knows {len(MIGRATIONS)}",
@@ -220,6 +220,6 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _text(archive: tarfile.TarFile, name: str) -> str | None:
-    """A small file of the archive; None when it is not there."""
+    """Return a small file of the archive; None when it is not there."""
     member = archive.extractfile(name) if name in archive.getnames() else None
     return None if member is None else member.read(_SMALL).decode()

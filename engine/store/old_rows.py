@@ -66,7 +66,7 @@ def remove_some(connection: Connection, now: datetime, limits: Limits) -> Mappin
 
 
 def _old(now: datetime, limits: Limits) -> Mapping[str, tuple[Table, Select[Any]]]:
-    """The numbers of the rows that may go."""
+    """Return the numbers of the rows that may go."""
     since = now - limits.history_for
     events = _ranked(EVENTS.c.id, EVENTS.c.at)
     runs = _ranked(RUNS.c.generation, *RUNS.c["launched_at", "running_at", "ended_at", "step"])
@@ -89,7 +89,7 @@ def _old(now: datetime, limits: Limits) -> Mapping[str, tuple[Table, Select[Any]
 
 
 def _ranked(newest_by: Column[Any], *columns: Column[Any]) -> Subquery:
-    """The rows of each job, the newest of them first; only these columns, since a table of events is large."""
+    """Return the rows of each job, the newest of them first; only these columns, since a table of events is large."""
     table = newest_by.table
     rank = func.row_number().over(partition_by=table.c.job_id, order_by=newest_by.desc()).label("rank")
     return select(_ROW.label("row"), rank, *columns).select_from(table).subquery()

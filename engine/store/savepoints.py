@@ -117,14 +117,14 @@ def settle(connection: Connection, savepoint: Savepoint) -> None:
 
 
 def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint | None:
-    """A savepoint of that pipeline, if there is one."""
+    """Return a savepoint of that pipeline, if there is one."""
     same = and_(SAVEPOINTS.c.id == savepoint_id, SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE)
     row = connection.execute(select(SAVEPOINTS).where(same)).mappings().one_or_none()
     return None if row is None else _from_row(row)
 
 
 def anywhere(connection: Connection, savepoint_id: str) -> Savepoint:
-    """A savepoint, of whichever pipeline it is."""
+    """Return a savepoint, of whichever pipeline it is."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, _IS_THERE)
     if (row := connection.execute(query).mappings().one_or_none()) is None:
         raise SavepointNotFoundError(
@@ -134,7 +134,7 @@ def anywhere(connection: Connection, savepoint_id: str) -> Savepoint:
 
 
 def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoint:
-    """A savepoint of that pipeline."""
+    """Return a savepoint of that pipeline."""
     if (savepoint := find(connection, pipeline_id, savepoint_id)) is None:
         raise SavepointNotFoundError(
             f"the pipeline has no savepoint {savepoint_id!r}", hint="list them with `arroyo savepoints`"
@@ -143,20 +143,20 @@ def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoin
 
 
 def epochs(connection: Connection, savepoint_ids: Sequence[str]) -> Mapping[str, int | None]:
-    """The last epoch that each of these holds."""
+    """Return the last epoch that each of these holds."""
     query = select(SAVEPOINTS.c.id, SAVEPOINTS.c.epoch).where(SAVEPOINTS.c.id.in_(savepoint_ids))
     return {row.id: row.epoch for row in connection.execute(query)}
 
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savepoint]:
-    """The newest savepoints of a pipeline, newest first."""
+    """Return the newest savepoints of a pipeline, newest first."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE)
     query = query.order_by(SAVEPOINTS.c.created_at.desc(), SAVEPOINTS.c.id).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def in_order(connection: Connection, pipeline_id: str) -> Sequence[Savepoint]:
-    """The savepoints of a pipeline, in the order in which they were asked for."""
+    """Return the savepoints of a pipeline, in the order in which they were asked for."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE).order_by(_ORDER)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
@@ -203,7 +203,8 @@ def pending_before_versions(connection: Connection, pipeline_id: str) -> Sequenc
 
 
 def before_versions(connection: Connection, pipeline_id: str) -> Sequence[SavedState]:
-    """The states of a pipeline that were saved before another version took their place, and can be gone back to."""
+    """Return the states of a pipeline that were saved before another version took their place, and can be gone back
+    to."""
     is_one = and_(
         SAVEPOINTS.c.pipeline_id == pipeline_id,
         SAVEPOINTS.c.state == "completed",
@@ -350,7 +351,7 @@ def set_retention(connection: Connection, pipeline_id: str, policy: Retention | 
 
 
 def with_retention(connection: Connection) -> Sequence[str]:
-    """The pipelines that have a policy."""
+    """Return the pipelines that have a policy."""
     return list(connection.execute(select(RULES.c.pipeline_id).where(RULES.c.retention.is_not(None))).scalars())
 
 
@@ -362,13 +363,13 @@ def schedule(connection: Connection, pipeline_id: str) -> StoredSchedule | None:
 
 
 def all_schedules(connection: Connection) -> Mapping[str, StoredSchedule]:
-    """The schedules of all pipelines that have one, by their ids."""
+    """Return the schedules of all pipelines that have one, by their ids."""
     query = select(RULES).where(RULES.c.schedule.is_not(None))
     return {row["pipeline_id"]: _stored(row) for row in connection.execute(query).mappings()}
 
 
 def all_retentions(connection: Connection) -> Mapping[str, Retention]:
-    """The policies of all pipelines that have one, by their ids."""
+    """Return the policies of all pipelines that have one, by their ids."""
     query = select(RULES.c.pipeline_id, RULES.c.retention).where(RULES.c.retention.is_not(None))
     return {name: _RETENTION.validate_json(text) for name, text in connection.execute(query)}
 
@@ -393,5 +394,5 @@ def set_schedule(connection: Connection, pipeline_id: str, stored: StoredSchedul
 
 
 def with_schedule(connection: Connection) -> Sequence[str]:
-    """The pipelines whose savepoints are taken by themselves."""
+    """Return the pipelines whose savepoints are taken by themselves."""
     return list(connection.execute(select(RULES.c.pipeline_id).where(RULES.c.schedule.is_not(None))).scalars())

@@ -89,7 +89,7 @@ def add(connection: Connection, function: StoredFunction) -> None:
 
 
 def read(connection: Connection) -> Sequence[StoredFunction]:
-    """All files of functions that are kept, by name."""
+    """Return all files of functions that are kept, by name."""
     rows = connection.execute(select(FUNCTIONS).order_by(FUNCTIONS.c.name)).mappings()
     return [
         StoredFunction(
@@ -106,7 +106,7 @@ def read(connection: Connection) -> Sequence[StoredFunction]:
 
 
 def find(connection: Connection, id_or_name: str) -> StoredFunction:
-    """The file of that id, or with a function of that name; refused where there is none."""
+    """Return the file of that id, or with a function of that name; refused where there is none."""
     for function in read(connection):
         if function.id == id_or_name or id_or_name in function.names:
             return function
@@ -126,7 +126,7 @@ _MARK = re.compile(r"^(?:--|#) stored (?:connection|table|function) ((?:cp|ct|ud
 
 
 def mark(kind: Literal["connection", "table", "function"], stored_id: str) -> str:
-    """The line above what was put into a version's text."""
+    """Return the line above what was put into a version's text."""
     return f"{'#' if kind == 'function' else '--'} stored {kind} {stored_id} as it was at deployment\n"
 
 
@@ -230,19 +230,19 @@ def add_table(connection: Connection, stored: StoredTable, sealed: Mapping[str, 
 
 
 def connections(connection: Connection) -> Sequence[StoredConnection]:
-    """All connections that are kept, by name."""
+    """Return all connections that are kept, by name."""
     rows = connection.execute(select(PROFILES).order_by(PROFILES.c.key)).mappings()
     return [StoredConnection(**_read(row)) for row in rows]
 
 
 def tables(connection: Connection) -> Sequence[StoredTable]:
-    """All tables that are kept, by name."""
+    """Return all tables that are kept, by name."""
     rows = connection.execute(select(TABLES).order_by(TABLES.c.key)).mappings()
     return [StoredTable(**_read(row)) for row in rows]
 
 
 def find_connection(connection: Connection, id_or_name: str) -> StoredConnection:
-    """The connection of that id, or name; refused where there is none."""
+    """Return the connection of that id, or name; refused where there is none."""
     for stored in connections(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
@@ -250,7 +250,7 @@ def find_connection(connection: Connection, id_or_name: str) -> StoredConnection
 
 
 def find_table(connection: Connection, id_or_name: str) -> StoredTable:
-    """The table of that id, or name; refused where there is none."""
+    """Return the table of that id, or name; refused where there is none."""
     for stored in tables(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
@@ -270,7 +270,7 @@ def remove_table(connection: Connection, stored: StoredTable) -> None:
 
 
 def secrets(connection: Connection, vault: Vault, names: frozenset[str]) -> Mapping[str, str]:
-    """The values of those of the names that are secrets of what is kept here."""
+    """Return the values of those of the names that are secrets of what is kept here."""
     if not names:
         return {}
     rows = connection.execute(select(SECRETS.c.name, SECRETS.c.sealed).where(SECRETS.c.name.in_(sorted(names))))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def aggregate_lists(function: Udf, groups: pa.Array) -> pa.Array:
-    """The aggregate of each group. A group is a list of rows, a row a struct with a member for each parameter; a row
-    with NULL for a parameter that takes none is left out."""
+    """Return the aggregate of each group. A group is a list of rows, a row a struct with a member for each
+    parameter; a row with NULL for a parameter that takes none is left out."""
     target = load(function)
     needed = [index for index, (_, hint) in enumerate(function.parameters) if not hint.optional]
     answers: list[Any] = []
@@ -40,7 +40,7 @@ def aggregate_lists(function: Udf, groups: pa.Array) -> pa.Array:
 
 
 def _without_null_aggregating(columns: list[list[Any]], needed: list[int]) -> list[list[Any]]:
-    """The columns without the rows that have None in one of those needed."""
+    """Return the columns without the rows that have None in one of those needed."""
     positions = [index for index in needed if index < len(columns)]
     if not any(None in columns[index] for index in positions):
         return columns
@@ -56,7 +56,7 @@ def _by_rows(target: Any, columns: list[list[Any]]) -> Any:
 
 
 def _groups(function: Udf, groups: pa.Array) -> Iterator[list[list[Any]]]:
-    """The columns of each group. A group that is NULL has no rows."""
+    """Yield the columns of each group. A group that is NULL has no rows."""
     offsets = groups.offsets.to_pylist()
     rows = groups.values
     columns = list(zip(rows.flatten(), (hint for _, hint in function.parameters), strict=False))
@@ -65,8 +65,8 @@ def _groups(function: Udf, groups: pa.Array) -> Iterator[list[list[Any]]]:
 
 
 def call_udf(function: Udf, columns: Sequence[pa.Array], when: pa.Array | None = None) -> pa.Array:
-    """The function's value for each row. It is NULL without a call where `when` is not true, and where NULL comes for a
-    parameter that takes none."""
+    """Return the function's value for each row. It is NULL without a call where `when` is not true, and where NULL
+    comes for a parameter that takes none."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need Arrow
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -158,7 +158,7 @@ def _has_struct(kind: Type) -> bool:
 
 
 def _as_dicts(value: Any) -> Any:
-    """The value with whatever is of a class of fields as a dict, however deep it lies."""
+    """Return the value with whatever is of a class of fields as a dict, however deep it lies."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _as_dicts(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if hasattr(value, "_asdict"):
@@ -172,7 +172,7 @@ def _as_dicts(value: Any) -> Any:
 
 
 def values_of(function: Udf, column: pa.Array, hint: Hint) -> list[Any]:
-    """The values of a column as the function takes them."""
+    """Return the values of a column as the function takes them."""
     values: list[Any] = column.to_pylist()
     if hint.class_name is None:
         return values
@@ -188,7 +188,7 @@ def _without_null(function: Udf, array: pa.Array) -> pa.Array:
 
 
 def _offence(values: list[Any], kind: pa.DataType, error: Exception) -> str:
-    """The first value that is not of the type, by its own type: values themselves stay out of errors."""
+    """Return the first value that is not of the type, by its own type: values themselves stay out of errors."""
     import pyarrow as pa  # noqa: PLC0415 - see `call_udf`
 
     for value in values:

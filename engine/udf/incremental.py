@@ -27,14 +27,15 @@ class Objects:
     function: Udf
 
     def rows(self, arguments: Sequence[pa.Array]) -> list[tuple[Any, ...] | None]:
-        """The values of each row, as the class takes them; None for one with NULL for a parameter that takes none."""
+        """Return the values of each row, as the class takes them; None for one with NULL for a parameter that takes
+        none."""
         hints = [hint for _, hint in self.function.parameters]
         columns = [values_of(self.function, column, hint) for column, hint in zip(arguments, hints, strict=False)]
         needed = [index for index in range(len(columns)) if not hints[index].optional]
         return [None if any(row[index] is None for index in needed) else row for row in zip(*columns, strict=True)]
 
     def take(self, content: bytes | None, rows: Rows) -> bytes:
-        """An object with further rows: first all that come, then all that go."""
+        """Return an object with further rows: first all that come, then all that go."""
         with self._errors_explained():
             state = self._load(content)
             for row, weight in rows:
@@ -46,7 +47,7 @@ class Objects:
             return pickle.dumps(state)
 
     def merge(self, contents: Sequence[bytes]) -> bytes:
-        """The object of the rows of all of them."""
+        """Return the object of the rows of all of them."""
         with self._errors_explained():
             total, *parts = map(self._load, contents)
             for part in parts:
@@ -54,7 +55,7 @@ class Objects:
             return pickle.dumps(total)
 
     def rows_of(self, content: bytes) -> Rows:
-        """Rows that were kept as bytes."""
+        """Return rows that were kept as bytes."""
         with self._errors_explained():
             rows: Rows = _Unpickler(self.function, content).load()
         return rows
@@ -85,7 +86,7 @@ class _Unpickler(pickle.Unpickler):
         self._function = function
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """The class, or the function, that an object refers to."""
+        """Return the class, or the function, that an object refers to."""
         if is_user_module(module_name):
             return load_class(self._function, global_name)
         return super().find_class(module_name, global_name)

@@ -20,7 +20,7 @@ _MODULE_PREFIX = "arroyo_functions_"
 
 @cache
 def load(function: Udf) -> Any:
-    """The function or class itself; its file is run once in a process. Raises UdfLoadError."""
+    """Return the function or class itself; its file is run once in a process. Raises UdfLoadError."""
     module = _module(function.file)
     target = getattr(module, function.name, None)
     if not callable(target):
@@ -32,7 +32,7 @@ def load(function: Udf) -> Any:
 
 
 def load_class(function: Udf, name: str) -> Any:
-    """A class of the function's file."""
+    """Return a class of the function's file."""
     return getattr(_module(function.file), name)
 
 
@@ -50,7 +50,7 @@ def explain(function: Udf, error: BaseException) -> UdfFailedError:
 
 
 def shorten(error: BaseException) -> str:
-    """An exception in one short line."""
+    """Return an exception in one short line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + '...'}"
 
@@ -79,7 +79,7 @@ def _file_name(file: UdfFile) -> str:
 
 
 def _where(file: UdfFile, error: BaseException) -> str:
-    """The innermost line of the file that the exception passed through."""
+    """Return the innermost line of the file that the exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == _file_name(file)]
     return f"{file.name}:{lines[-1]}" if lines else file.name

@@ -48,7 +48,7 @@ _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
 
 
 def read_udfs(files: Sequence[UdfFile]) -> Udfs:
-    """All functions of the files. Raises ScriptRefused with everything that is wrong with them."""
+    """Return all functions of the files. Raises ScriptRefused with everything that is wrong with them."""
     complaints: list[EngineError] = []
     functions: dict[str, Udf] = {}
     for file in files:
@@ -92,7 +92,7 @@ class _Reader:
         self.marks = dict(_decorator_names(self.tree))
 
     def functions(self) -> Iterator[Udf]:
-        """The marked functions of the file."""
+        """Yield the marked functions of the file."""
         count = 0
         for node in self.tree.body:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -176,7 +176,7 @@ class _Reader:
             )
 
     def _parameters(self, arguments: ast.arguments, *, skip: int = 0) -> tuple[tuple[tuple[str, Hint], ...], int]:
-        """The parameters behind the first `skip`, and how many of them have a default."""
+        """Return the parameters behind the first `skip`, and how many of them have a default."""
         parameters = [*arguments.posonlyargs, *arguments.args][skip:]
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
             raise UdfSignatureError(
@@ -276,7 +276,7 @@ _Definition = _Function | ast.ClassDef
 
 
 def _without_hints(arguments: ast.arguments) -> ast.arguments:
-    """The parameters, all of them of an innocent type: only their kinds are looked at."""
+    """Return the parameters, all of them of an innocent type: only their kinds are looked at."""
     plain = [ast.arg(parameter.arg, ast.Name("int")) for parameter in (*arguments.posonlyargs, *arguments.args)]
     return ast.arguments([], plain, arguments.vararg, arguments.kwonlyargs, [], arguments.kwarg, [])
 

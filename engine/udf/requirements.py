@@ -65,8 +65,8 @@ def check_header(file: UdfFile) -> None:
 
 
 def needs_of(file: UdfFile) -> tuple[str, ...]:
-    """The Python and the packages that a file asks for, the same however its header spells them; nothing when it has no
-    header. A state keeps it, so that it must not depend on the version of what reads it."""
+    """Return the Python and the packages that a file asks for, the same however its header spells them; nothing when
+    it has no header. A state keeps it, so that it must not depend on the version of what reads it."""
     if not (header := header_of(file)):
         return ()
     python, packages = _read(header, file)
@@ -75,7 +75,7 @@ def needs_of(file: UdfFile) -> tuple[str, ...]:
 
 
 def _read(header: Mapping[str, Any], file: UdfFile) -> tuple[SpecifierSet | None, list[Requirement]]:
-    """The Python and the packages that a header asks for."""
+    """Return the Python and the packages that a header asks for."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415 - few files have a header
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ def udf(
     on_timeout: Literal["error", "null"] = "error",
 ) -> Callable[[Marked], Marked]: ...
 def udf(function: Any = None, /, **_options: object) -> Any:
-    """A function of the values of a row. A `vectorized` one gets and gives Arrow arrays. Of an `async` one up to
+    """Return a function of the values of a row. A `vectorized` one gets and gives Arrow arrays. Of an `async` one up to
     `max_in_flight` calls are under way in each task, and each may take as long as `timeout`."""
     return _keep if function is None else function
 
@@ -153,13 +153,13 @@ def udaf(function: Marked, /) -> Marked: ...
 @overload
 def udaf(*, state_version: int) -> Callable[[Marked], Marked]: ...
 def udaf(function: Any = None, /, **_options: object) -> Any:
-    """A function of all rows of a group: one of lists, or a class with `add` and `finish`. As long as its
+    """Return a function of all rows of a group: one of lists, or a class with `add` and `finish`. As long as its
     `state_version` stays, other code of it goes on with what this one keeps."""
     return _keep if function is None else function
 
 
 def udtf(function: Marked, /) -> Marked:
-    """A function that gives any number of rows for each row."""
+    """Return a function that gives any number of rows for each row."""
     return function
 
 

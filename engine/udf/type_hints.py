@@ -52,7 +52,7 @@ class HintError(Exception):
 
 
 def read_hint(node: ast.expr, classes: Mapping[str, ast.ClassDef]) -> Hint:
-    """The SQL type of a hint. `classes` are those of the file: one of annotated fields becomes a STRUCT."""
+    """Return the SQL type of a hint. `classes` are those of the file: one of annotated fields becomes a STRUCT."""
     match node:
         case ast.Constant(value=str(text)):
             return read_hint(_parse(text), classes)
@@ -80,7 +80,7 @@ def element_of(node: ast.expr, generics: frozenset[str]) -> ast.expr | None:
 
 
 def read_sql_type(text: str) -> types.Type:
-    """A type by its name in SQL."""
+    """Return a type by its name in SQL."""
     words = " ".join(text.upper().split())
     if words.endswith("[]"):
         return types.Array(read_sql_type(words[:-2]))
@@ -93,7 +93,7 @@ def read_sql_type(text: str) -> types.Type:
 
 
 def last_name(node: ast.expr) -> str:
-    """The name, or what stands behind the last dot."""
+    """Return the name, or what stands behind the last dot."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -115,7 +115,7 @@ def _generic(name: str, inside: ast.expr, node: ast.expr, classes: Mapping[str, 
 
 
 def _either(parts: list[ast.expr], classes: Mapping[str, ast.ClassDef]) -> Hint:
-    """One type, or None."""
+    """Return one type, or None."""
     kinds = [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
     if len(kinds) != 1:
         raise HintError(f"{' | '.join(map(ast.unparse, parts))} is not one type")

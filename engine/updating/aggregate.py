@@ -36,7 +36,7 @@ from engine.updating.state_columns import BEFORE, FIRST, LAST, UNKNOWN, VALUE, W
 
 
 def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
-    """Rows as they come, summed up by key; by key and value where values are kept."""
+    """Return rows as they come, summed up by key; by key and value where values are kept."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
     weights = longs(rows["n"]) if spec.is_merged else np.ones(len(ids), np.int64)
@@ -67,12 +67,12 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
 
 
 def _counting(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> Longs:
-    """The weights of the rows in a measure: none where its condition is not true."""
+    """Return the weights of the rows in a measure: none where its condition is not true."""
     return weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
 
 
 def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> pa.Table:
-    """The different values of each key in a measure, with how often each came; their hashes tell them apart."""
+    """Return the different values of each key in a measure, with how often each came; their hashes tell them apart."""
     ids, hashes, weights = longs(rows[ROW_ID]), longs(rows[f"v{index}"]), _counting(rows, index, measure, weights)
     columns = {f"a{place}": whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))}
     columns |= {f"o{place}": whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
@@ -89,7 +89,7 @@ def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs
 
 
 def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
-    """One epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
+    """Return one epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
     state = in_form(spec, state)
     if not parts:
         return _retold(spec, state)
@@ -128,7 +128,7 @@ def _is_untold(spec: AggregateSpec, state: BucketState) -> bool:
 
 
 def _retold(spec: AggregateSpec, state: BucketState) -> StepResult:
-    """A step of a bucket that nothing has come to: it tells of all its rows, if it has not yet."""
+    """Return a step of a bucket that nothing has come to: it tells of all its rows, if it has not yet."""
     if not _is_untold(spec, state) or "rows" not in state.tables:
         return StepResult(state, pa.table({}))
     out = _told_of_others(spec, state, np.zeros(0, np.int64))
@@ -136,7 +136,7 @@ def _retold(spec: AggregateSpec, state: BucketState) -> StepResult:
 
 
 def _told_of_others(spec: AggregateSpec, state: BucketState, ids: Longs) -> pa.Table:
-    """The rows that an epoch leaves as they are, taken back and given out: all but those of the keys `ids`."""
+    """Return the rows that an epoch leaves as they are, taken back and given out: all but those of the keys `ids`."""
     rows = state.tables["rows"].all() if "rows" in state.tables else None
     if rows is None:
         return _no_changes(spec)
@@ -163,7 +163,7 @@ def _marked(spec: AggregateSpec, changes: pa.Table, *, is_before: bool = True) -
 
 
 def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
-    """One row for each key, in their order, of rows that are summed up already."""
+    """Return one row for each key, in their order, of rows that are summed up already."""
     rows = rows.combine_chunks()
     groups = group_rows(longs(rows[ROW_ID]))
     if groups.count == rows.num_rows:
@@ -186,7 +186,7 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
 
 
 def _settled(spec: AggregateSpec, rows: pa.Table, exists: Flags) -> pa.Table:
-    """The rows with what the user's aggregates make of an epoch, once all of it was added up."""
+    """Return the rows with what the user's aggregates make of an epoch, once all of it was added up."""
     for index, measure in enumerate(spec.measures):
         if measure.udf is not None:
             names = _columns_of(rows, index)
@@ -232,14 +232,14 @@ def _step_values(
 
 
 def _renumbered(values: pa.Table, start: int) -> pa.Table:
-    """The values with places among all that ever came, so that first and last ones are known."""
+    """Return the values with places among all that ever came, so that first and last ones are known."""
     return replaced(values, FIRST, longs(values[FIRST]) + start)
 
 
 def _merge_values(
     old: pa.Table | None, new: pa.Table, existing: Longs, alive: Longs | None
 ) -> tuple[pa.Table, pa.Table]:
-    """The rows to write for values that changed, and all values of the keys of this epoch as they are now."""
+    """Return the rows to write for values that changed, and all values of the keys of this epoch as they are now."""
     if old is None:
         both = new
     else:
@@ -261,7 +261,7 @@ def _merge_values(
 
 
 def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table | None]) -> pa.Table:
-    """The rows that go out for kept ones, with their ids."""
+    """Return the rows that go out for kept ones, with their ids."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
     columns = [whole(rows[name]) for name in spec.keys]
@@ -280,7 +280,8 @@ def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table 
 
 
 def _finished(spec: AggregateSpec, rows: pa.Table, index: int, measure: Measure) -> pa.Array:
-    """The result of what is summed up; NULL where that is not known, which may be nothing that could be finished."""
+    """Return the result of what is summed up; NULL where that is not known, which may be nothing that could be
+    finished."""
     summed = [whole(rows[name]) for name in _columns_of(rows, index)]
     if spec.began_as is None:
         return accumulator_for(measure).finish(summed)
@@ -334,7 +335,7 @@ class AggregateOperator:
             yield bucket, to_bytes(parts)
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """One epoch of some buckets."""
+        """Return one epoch of some buckets."""
         return one_by_one(self._step, states, payloads)
 
     def _step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:

@@ -68,7 +68,7 @@ def one_by_one(
     states: Mapping[int, BucketState],
     payloads: Mapping[int, Sequence[bytes]],
 ) -> StepsResult:
-    """The steps of some buckets, each taken on its own."""
+    """Return the steps of some buckets, each taken on its own."""
     results = {number: step(state, payloads[number]) for number, state in states.items()}
     # where nothing goes out a step need not even say which columns there would be
     outs = [result.out for result in results.values() if result.out.num_rows]

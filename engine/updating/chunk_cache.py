@@ -55,7 +55,7 @@ class RecentChunks:
         self._round += 1
 
     def get(self, digest: str, load: Callable[[], pa.Table]) -> pa.Table:
-        """The chunk with that digest, loaded if it is not here."""
+        """Return the chunk with that digest, loaded if it is not here."""
         if digest in self._kept:
             kept = self._kept[digest]
             kept.used = self._round

@@ -41,13 +41,13 @@ class Chunks:
         return sum(table.num_rows for table in self.tables)
 
     def find(self, ids: Longs) -> pa.Table | None:
-        """The rows that are there whose first key column is one of `ids`, in the order of the keys; None when nothing
-        was ever kept. `ids` is sorted and has no value twice."""
+        """Return the rows that are there whose first key column is one of `ids`, in the order of the keys; None when
+        nothing was ever kept. `ids` is sorted and has no value twice."""
         parts = [rows_of(table, self.keys[0], ids) for table in reversed(self.tables)]
         return newest(parts, self.keys, drop=True) if parts else None
 
     def all(self) -> pa.Table | None:
-        """Every row that is there, in the order of the keys; None when nothing was ever kept."""
+        """Return every row that is there, in the order of the keys; None when nothing was ever kept."""
         return newest(self.tables[::-1], self.keys, drop=True) if self.tables else None
 
     def add(self, changed: pa.Table) -> Chunks:
@@ -72,7 +72,7 @@ class Chunks:
 
 
 def in_types_of(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """A table with those of its columns that a schema has in the types of that; itself where it has them."""
+    """Return a table with those of its columns that a schema has in the types of that; itself where it has them."""
     wanted = [schema.field(field.name) if field.name in schema.names else field for field in table.schema]
     if all(field.type == want.type for field, want in zip(table.schema, wanted, strict=True)):
         return table
@@ -85,7 +85,7 @@ def is_to_be_merged(tables: Sequence[pa.Table]) -> bool:
 
 
 def rows_of(table: pa.Table, key: str, ids: Longs) -> pa.Table:
-    """The rows of a chunk whose first key column is one of `ids`, which are sorted."""
+    """Return the rows of a chunk whose first key column is one of `ids`, which are sorted."""
     keys = longs(table[key])
     if len(keys):
         ids = ids[np.searchsorted(ids, keys[0], "left") : np.searchsorted(ids, keys[-1], "right")]
@@ -94,7 +94,7 @@ def rows_of(table: pa.Table, key: str, ids: Longs) -> pa.Table:
 
 
 def newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:
-    """The rows of several tables, the newer ones first, without those that are out of date."""
+    """Return the rows of several tables, the newer ones first, without those that are out of date."""
     rows = tables[0] if len(tables) == 1 else first_of_each(pa.concat_tables(tables), keys)
     if drop:
         alive = longs(rows[WEIGHT]) != 0
@@ -103,7 +103,7 @@ def newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa
 
 
 def first_of_each(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The first row of each key, in the order of the keys."""
+    """Return the first row of each key, in the order of the keys."""
     rows = rows.combine_chunks()
     groups = group_rows(*(longs(rows[key]) for key in keys))
     return rows.take(pa.array(groups.first_rows))

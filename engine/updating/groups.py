@@ -35,14 +35,14 @@ _SPREAD = np.int64(-0x61C8864680B583EB)
 
 
 def mixed(numbers: Longs) -> Longs:
-    """The numbers with every bit spread over all others."""
+    """Return the numbers with every bit spread over all others."""
     with np.errstate(over="ignore"):
         multiplied: Longs = (numbers ^ (numbers >> 31)) * _SPREAD
         return multiplied ^ (multiplied >> 29)
 
 
 def combined(first: Longs, second: Longs) -> Longs:
-    """A number for each pair of numbers, another one when they are swapped."""
+    """Return a number for each pair of numbers, another one when they are swapped."""
     with np.errstate(over="ignore"):
         return mixed(mixed(first) * np.int64(31) + second)
 
@@ -79,7 +79,7 @@ def changes_between(
 
 
 def with_change_columns(rows: pa.Table, times: Longs, retract: Flags, ids: Longs) -> pa.Table:
-    """The rows with the hidden columns of changes."""
+    """Return the rows with the hidden columns of changes."""
     rows = rows.append_column(EVENT_TIME, pa.array(times, pa.int64()).cast(INSTANT))
     rows = rows.append_column(RETRACT, pa.array(retract))
     return rows.append_column(ROW_ID, pa.array(ids, pa.int64()))
@@ -147,20 +147,20 @@ class Groups:
         return np.repeat(np.arange(self.count), self.ends - self.starts)
 
     def sum_of(self, values: Longs) -> Longs:
-        """The sum of each group, wrapping around silently: only for what is known to be small."""
+        """Return the sum of each group, wrapping around silently: only for what is known to be small."""
         return np.add.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
     def greatest_of(self, values: Longs) -> Longs:
-        """The greatest value of each group."""
+        """Return the greatest value of each group."""
         return np.maximum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
     def least_of(self, values: Longs) -> Longs:
-        """The least value of each group."""
+        """Return the least value of each group."""
         return np.minimum.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
 
 def group_rows(*keys: Longs) -> Groups:
-    """The groups of rows for which all keys are the same, in the order of the keys."""
+    """Return the groups of rows for which all keys are the same, in the order of the keys."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
     if not len(order):
         return Groups(order, order)
@@ -173,7 +173,7 @@ def group_rows(*keys: Longs) -> Groups:
 
 
 def longs(column: pa.Array | pa.ChunkedArray) -> Longs:
-    """A column without NULL as whole numbers; instants are microseconds."""
+    """Return a column without NULL as whole numbers; instants are microseconds."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not pa.types.is_int64(column.type):
@@ -188,7 +188,7 @@ def moments(column: pa.Array | pa.ChunkedArray) -> Longs:
 
 
 def flags(column: pa.Array | pa.ChunkedArray) -> Flags:
-    """A column of truth values; NULL counts as false."""
+    """Return a column of truth values; NULL counts as false."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     values: Flags = column.fill_null(False).to_numpy(zero_copy_only=False)
@@ -204,7 +204,7 @@ def valid(column: pa.Array) -> Flags:
 
 
 def ranges(starts: Longs, counts: Longs) -> Longs:
-    """All positions of several ranges, one after the other."""
+    """Return all positions of several ranges, one after the other."""
     total = int(counts.sum())
     if total == 0:
         return np.zeros(0, np.int64)

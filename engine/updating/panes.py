@@ -55,7 +55,7 @@ class PaneSpec:
         return tuple(f"k{index}" for index in range(self.key_count))
 
     def place_in(self, form: Sequence[str], index: int) -> int | None:
-        """The place that a measure has in another form."""
+        """Return the place that a measure has in another form."""
         texts = (self.form[index], *(self.formerly[index] if self.formerly else ()))
         return next((form.index(text) for text in texts if text in form), None)
 
@@ -65,7 +65,7 @@ _KEYS = (ROW_ID, PANE, CUT)
 
 
 def summed(spec: PaneSpec, rows: pa.Table) -> pa.Table:
-    """Rows as they come, summed up by pane and key."""
+    """Return rows as they come, summed up by pane and key."""
     rows = rows.combine_chunks()
     ids, times = longs(rows[ROW_ID]), longs(rows[EVENT_TIME])
     panes = times - times % spec.pane
@@ -99,14 +99,15 @@ def _cuts(spec: PaneSpec, panes: Longs, watermarks: Longs) -> Longs:
 
 
 def _first_start(spec: PaneSpec, after: Longs) -> Longs:
-    """The start of the first window that ends after these instants."""
+    """Return the start of the first window that ends after these instants."""
     starts: Longs = ((after - spec.width) // spec.slide + 1) * spec.slide
     return starts
 
 
 def steps(spec: PaneSpec, states: Mapping[int, BucketState], parts: Sequence[pa.Table], watermark: int) -> StepsResult:
-    """One epoch of some buckets, from what tasks summed up: what is kept then, and the rows of the windows that are
-    over by the watermark. Of a state `swept` is up to where windows are closed, `newest` when the next one is over."""
+    """Return one epoch of some buckets, from what tasks summed up: what is kept then, and the rows of the windows
+    that are over by the watermark. Of a state `swept` is up to where windows are closed, `newest` when the next one
+    is over."""
     states = {bucket: in_form(spec, state) for bucket, state in states.items()}
     tables = {
         bucket: list(state.tables[TABLE].tables) if TABLE in state.tables else [] for bucket, state in states.items()
@@ -165,7 +166,7 @@ def _next_end(spec: PaneSpec, panes: Longs, cuts: Longs, closed: int) -> int:
 
 
 def _rows_of(spec: PaneSpec, closings: Sequence[_Closing]) -> pa.Table:
-    """The rows of all windows that are over."""
+    """Return the rows of all windows that are over."""
     leaving = [table for closing in closings for table in closing.leaving]
     if not leaving:
         return _nothing(spec)
@@ -176,7 +177,7 @@ def _rows_of(spec: PaneSpec, closings: Sequence[_Closing]) -> pa.Table:
 
 
 def _merged(spec: PaneSpec, tables: Sequence[pa.Table]) -> pa.Table:
-    """One row for each key, pane and cut, in their order."""
+    """Return one row for each key, pane and cut, in their order."""
     rows = pa.concat_tables(tables).combine_chunks()
     keys = {name: longs(rows[name]) for name in _KEYS}
     groups = group_rows(*keys.values())
@@ -186,7 +187,8 @@ def _merged(spec: PaneSpec, tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _windows(spec: PaneSpec, rows: pa.Table, before: Longs | int, closed: Longs | int) -> pa.Table:
-    """The rows of the windows that end after `before`, and by `closed`, which are those of each row or of all."""
+    """Return the rows of the windows that end after `before`, and by `closed`, which are those of each row or of
+    all."""
     rows = rows.combine_chunks()
     panes = longs(rows[PANE])
     first = _first_start(spec, np.maximum(panes, np.maximum(longs(rows[CUT]), before))) // spec.slide
@@ -200,7 +202,7 @@ has 78 million of them, and 87,300 windows."""
 
 
 def _by_time(rows: pa.Table, first: Longs, last: Longs) -> Iterator[tuple[pa.Table, Longs, Longs]]:
-    """The panes with their first and last windows, in parts of so many windows that they can be written out."""
+    """Yield the panes with their first and last windows, in parts of so many windows that they can be written out."""
     is_in = first <= last
     if not is_in.all():
         rows, first, last = rows.filter(pa.array(is_in)), first[is_in], last[is_in]
@@ -233,7 +235,7 @@ def _written_out(spec: PaneSpec, rows: pa.Table, first: Longs, last: Longs) -> p
 
 
 def open_windows(spec: PaneSpec, state: BucketState) -> pa.Table:
-    """The rows of the windows that are not over, as they would be if nothing came any more."""
+    """Return the rows of the windows that are not over, as they would be if nothing came any more."""
     state = in_form(spec, state)
     tables = state.tables[TABLE].tables if TABLE in state.tables else ()
     return _windows(spec, pa.concat_tables(tables), state.swept, END_OF_ALL) if tables else _nothing(spec)
@@ -257,7 +259,7 @@ def _keys_of(spec: PaneSpec, rows: pa.Table, numbers: Mapping[str, Longs], group
 
 
 def _added_up(spec: PaneSpec, rows: pa.Table, numbers: Mapping[str, Longs], groups: Groups) -> dict[str, pa.Array]:
-    """The columns for each group of rows that are summed up already, with the numbers of its first."""
+    """Return the columns for each group of rows that are summed up already, with the numbers of its first."""
     columns = _keys_of(spec, rows, numbers, groups)
     for index, measure in enumerate(spec.measures):
         names = _columns_of(rows, index)
@@ -301,7 +303,7 @@ def _of_nothing(spec: PaneSpec, index: int, rows: int) -> Sequence[pa.Array]:
 
 
 def starts_of(rows: pa.Table, slide: int, width: int) -> Longs:
-    """The starts of all windows that these panes are in, in order."""
+    """Return the starts of all windows that these panes are in, in order."""
     panes = longs(rows[PANE])
     first, last = (panes - width) // slide + 1, panes // slide
     return np.unique(ranges(first, last - first + 1)) * slide
@@ -322,6 +324,6 @@ class PaneOperator:
     def steps(
         self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
     ) -> StepsResult:
-        """One epoch of some buckets; some may step without rows."""
+        """Return one epoch of some buckets; some may step without rows."""
         parts = from_each([payload for of_bucket in payloads.values() for payload in of_bucket])
         return steps(self.spec, states, parts, watermark)

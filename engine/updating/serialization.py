@@ -29,7 +29,7 @@ _SHIFT = 64 - (BUCKETS - 1).bit_length()
 
 
 def bucket_of(ids: Longs) -> Longs:
-    """The bucket of each id: its uppermost bits, so that ids in order are in the order of their buckets too."""
+    """Return the bucket of each id: its uppermost bits, so that ids in order are in the order of their buckets too."""
     return (ids >> _SHIFT) & (BUCKETS - 1)
 
 
@@ -44,7 +44,7 @@ def to_bytes(tables: Sequence[pa.Table]) -> bytes:
 
 
 def from_bytes(content: bytes | pa.Buffer) -> list[pa.Table]:
-    """The tables that `to_bytes` wrote."""
+    """Return the tables that `to_bytes` wrote."""
     source = pa.BufferReader(content)
     tables = []
     while source.tell() < source.size():
@@ -54,8 +54,8 @@ def from_bytes(content: bytes | pa.Buffer) -> list[pa.Table]:
 
 
 def from_each(contents: Iterable[bytes]) -> list[pa.Table]:
-    """The tables of several, of which each was written alone. Those with the same schema come as one: to begin with a
-    table takes Arrow longer than a hundred rows of it."""
+    """Return the tables of several, of which each was written alone. Those with the same schema come as one: to
+    begin with a table takes Arrow longer than a hundred rows of it."""
     batches: dict[bytes, list[bytes]] = {}
     for content in contents:
         schema_ends = _MARK + int.from_bytes(content[4:_MARK], "little")
@@ -64,7 +64,7 @@ def from_each(contents: Iterable[bytes]) -> list[pa.Table]:
 
 
 def deal(tables: Mapping[str, pa.Table], ids: Mapping[str, Longs]) -> Iterator[tuple[int, list[pa.Table]]]:
-    """The rows of each bucket that has any, of each table, by the ids of the rows."""
+    """Yield the rows of each bucket that has any, of each table, by the ids of the rows."""
     parts: dict[int, dict[str, pa.Table]] = {}
     for name, table in tables.items():
         buckets_of_rows = bucket_of(ids[name])

@@ -66,7 +66,8 @@ class TopSpec:
 
 
 def summed(spec: TopSpec, rows: pa.Table) -> dict[str, pa.Table]:
-    """Rows as they come: equal ones counted, those left out that nobody can want, and when their partitions changed."""
+    """Return rows as they come: equal ones counted, those left out that nobody can want, and when their partitions
+    changed."""
     rows = rows.combine_chunks()
     weights = np.ones(rows.num_rows, np.int64)
     if RETRACT in rows.column_names:
@@ -84,7 +85,7 @@ def summed(spec: TopSpec, rows: pa.Table) -> dict[str, pa.Table]:
 
 
 def step(spec: TopSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
-    """One epoch of one bucket: what is kept then, and the changes that go out."""
+    """Return one epoch of one bucket: what is kept then, and the changes that go out."""
     arrived = pa.concat_tables([part["partitions"] for part in parts]).combine_chunks()
     groups = group_rows(longs(arrived[MATCH]))
     ids, times = longs(arrived[MATCH])[groups.first_rows], groups.greatest_of(longs(arrived[LAST]))
@@ -175,8 +176,9 @@ def _placed(spec: TopSpec, rows: pa.Table, weights: Longs) -> _Placed:
 
 
 def _peer_places(spec: TopSpec, places: Longs, starts: Longs, peers: Longs) -> Longs:
-    """The places of rows where equal ones share theirs: `starts` is where partitions begin, `peers` where runs of equal
-    rows do. rank() gives all the place of the first of them, dense_rank() the number of the run in its partition."""
+    """Return the places of rows where equal ones share theirs: `starts` is where partitions begin, `peers` where
+    runs of equal rows do. rank() gives all the place of the first of them, dense_rank() the number of the run in its
+    partition."""
     sizes = np.diff(np.append(peers, len(places)))
     if spec.function == "rank":
         return np.repeat(places[peers], sizes)
@@ -206,7 +208,7 @@ def _codes(column: pa.ChunkedArray, sorting: Sorting) -> Longs:
 
 
 def _versions(spec: TopSpec, rows: pa.Table, weights: Longs) -> tuple[pa.Table, Longs]:
-    """The rows that are out for some weights, with their ids and sorted by them, and the partition of each."""
+    """Return the rows that are out for some weights, with their ids and sorted by them, and the partition of each."""
     placed = _placed(spec, rows, weights)
     indices = np.repeat(placed.rows, placed.counts)
     copies = np.arange(len(indices)) - np.repeat(np.cumsum(placed.counts) - placed.counts, placed.counts)
@@ -271,7 +273,7 @@ class TopOperator:
             yield bucket, to_bytes(parts)
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """One epoch of some buckets."""
+        """Return one epoch of some buckets."""
         return one_by_one(self._step, states, payloads)
 
     def _step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:

@@ -34,7 +34,7 @@ _CLOCK = re.compile(r"\s*([+-]?)(\d+):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?\s*$")
 
 
 def read_duration(text: str) -> timedelta:
-    """The length that `text` names: '5 seconds', '1 minute 30 seconds', '1.5h', '01:30:00'.
+    """Return the length that `text` names: '5 seconds', '1 minute 30 seconds', '1.5h', '01:30:00'.
     Months and years are refused, since their length varies."""
     try:
         return _read(text)
@@ -44,7 +44,7 @@ def read_duration(text: str) -> timedelta:
 
 
 def spell_duration(length: timedelta) -> str:
-    """A length of time in its largest whole unit, as `read_duration` reads it."""
+    """Return a length of time in its largest whole unit, as `read_duration` reads it."""
     micros = length // timedelta(microseconds=1)
     for name, size in (("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000), ("ms", 1_000)):
         if micros and micros % size == 0:

@@ -257,6 +257,6 @@ _SENT_NAMES = {declared.name for declared in SENT}
 
 
 def to_wire(report: EpochReport) -> dict[str, Any]:
-    """The report as a driver sends it: plain JSON values."""
+    """Return the report as a driver sends it: plain JSON values."""
     values: dict[str, Any] = _JSON.dump_python(report, include=_SENT_NAMES)
     return values

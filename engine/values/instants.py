@@ -14,7 +14,7 @@ FAR_FUTURE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def now() -> datetime:
-    """The time of this machine."""
+    """Return the time of this machine."""
     return datetime.now(UTC)
 
 
@@ -24,5 +24,5 @@ def to_micros(instant: datetime) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """The instant so many microseconds after 1970."""
+    """Return the instant so many microseconds after 1970."""
     return EPOCH + timedelta(microseconds=micros)

@@ -58,7 +58,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 def read_value(info: FieldInfo, value: OptionValue) -> object:
-    """The value as the field's type; `Unreadable` when it cannot be taken as that."""
+    """Return the value as the field's type; `Unreadable` when it cannot be taken as that."""
     return _read(info.annotation, tuple(info.metadata), value)
 
 

@@ -41,12 +41,12 @@ def references(text: str) -> list[Reference]:
 
 
 def secrets_named(script: str) -> frozenset[str]:
-    """The names of the secrets that a script refers to."""
+    """Return the names of the secrets that a script refers to."""
     return frozenset(reference.name for reference in references(script) if reference.is_secret)
 
 
 def replace_references(text: str, value_of: Callable[[Reference], str]) -> str:
-    """The text with every reference replaced by its value."""
+    """Return the text with every reference replaced by its value."""
     return _REFERENCE.sub(lambda match: value_of(_reference(match)), text)
 
 

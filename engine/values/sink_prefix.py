@@ -22,7 +22,7 @@ _SET_AT_THE_END = re.compile(rf"\n;\nSET {SETTING} = '{_PREFIX.pattern}';\n\Z")
 
 
 def check_prefix(prefix: str) -> str:
-    """The prefix, if it can be one: it becomes the name of a folder, and a part of the name of a topic."""
+    """Return the prefix, if it can be one: it becomes the name of a folder, and a part of the name of a topic."""
     if not _PREFIX.fullmatch(prefix):
         raise SinkPrefixError(
             f"{prefix!r} is no prefix for what a script writes",
@@ -32,18 +32,18 @@ def check_prefix(prefix: str) -> str:
 
 
 def writing_under(script: str, prefix: str | None) -> str:
-    """The script, with the statement that has it write under a prefix. It comes last, so that complaints about
+    """Return the script, with the statement that has it write under a prefix. It comes last, so that complaints about
     the script still name its own lines."""
     return script if prefix is None else f"{script}\n;\nSET {SETTING} = '{check_prefix(prefix)}';\n"
 
 
 def only_shown(script: str) -> str:
-    """The script, with the statement that has each of its sinks show its rows, and write none. It comes last, as that
-    of a prefix does."""
+    """Return the script, with the statement that has each of its sinks show its rows, and write none. It comes last,
+    as that of a prefix does."""
     return f"{script}\n;\nSET {SINKS} = '{SHOWN}';\n"
 
 
 def without_prefix(script: str) -> str | None:
-    """The script as it was before `writing_under`; None where that has not made it what it is."""
+    """Return the script as it was before `writing_under`; None where that has not made it what it is."""
     match = _SET_AT_THE_END.search(script)
     return None if match is None else script[: match.start()]

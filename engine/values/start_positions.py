@@ -59,12 +59,12 @@ EARLIEST, LATEST = StartPosition("earliest"), StartPosition("latest")
 
 
 def spell_instant(instant: datetime) -> str:
-    """An instant as it is read back: in UTC, with a Z."""
+    """Return an instant as it is read back: in UTC, with a Z."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_start(text: str) -> StartPosition:
-    """The position that a text names; ValueError, with what is wrong, when it names none."""
+    """Return the position that a text names; ValueError, with what is wrong, when it names none."""
     word, colon, rest = text.strip().partition(":")
     if word == "timestamp" and colon:
         return StartPosition("timestamp", read_time(rest.strip()))
@@ -80,7 +80,7 @@ def read_start(text: str) -> StartPosition:
 
 
 def read_time(text: str) -> datetime:
-    """The instant that a text in ISO 8601 names, in UTC where it says no zone; ValueError when it names none."""
+    """Return the instant that a text in ISO 8601 names, in UTC where it says no zone; ValueError when it names none."""
     wrong = f"{text!r} is no instant: write one as 2026-01-31T00:00:00Z"
     # of digits alone nobody can say whether they are a day or microseconds
     if _DAY_OR_NUMBER.fullmatch(text):
@@ -107,7 +107,8 @@ def _read_offsets(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def read_starts(texts: Sequence[str], name: str) -> Mapping[str, StartPosition]:
-    """The positions that texts of the form TABLE=POSITION name; `name` is what a person calls the list of them."""
+    """Return the positions that texts of the form TABLE=POSITION name; `name` is what a person calls the list of
+    them."""
     starts: dict[str, StartPosition] = {}
     for text in texts:
         table, separator, position = text.partition("=")
@@ -163,7 +164,7 @@ class Backfill:
 def read_backfill(
     since: str | None, until: str | None, stop_at: tuple[str, ...], *, goes_on: bool, partial_windows: bool
 ) -> Backfill | None:
-    """The range that the texts name; None when they name none."""
+    """Return the range that the texts name; None when they name none."""
     if since is None and until is None and not stop_at and not goes_on:
         if partial_windows:
             raise BackfillError("windows are cut only where a range of history is read", hint="say where it begins")

@@ -93,7 +93,7 @@ class TableSchema(Body):
         return in_snake_case(body)
 
     def listed(self) -> str:
-        """The columns as CREATE TABLE lists them."""
+        """Return the columns as CREATE TABLE lists them."""
         if self.definition is not None:
             raise UnsupportedRequestError(
                 "columns are not made of the text of a schema", hint="list them in `fields` or `columns`"
@@ -106,7 +106,7 @@ class TableSchema(Body):
         return ",\n".join(_column(field, is_key=field.name in self.primary_keys) for field in self.fields)
 
     def options(self) -> Values:
-        """The options of the table that it comes to."""
+        """Return the options of the table that it comes to."""
         options: Values = dict(_format(self.format))
         if self.bad_data is not None:
             options["bad_data"] = self.bad_data if isinstance(self.bad_data, str) else _only_key(self.bad_data)
@@ -131,7 +131,7 @@ class ShownSchema(BaseModel):
 def show_schema(
     columns: Sequence[StoredColumn], keys: Sequence[str], listed: str, options: Mapping[str, object], *, inferred: bool
 ) -> ShownSchema:
-    """The schema of a table that is kept."""
+    """Return the schema of a table that is kept."""
     name = options.get("format")
     form = next((form for form in FORMATS if form.name == name), None)
     inside = {} if form is None else _without_prefix(options, form.prefix)
@@ -154,7 +154,7 @@ def show_schema(
 
 
 def show_column(column: StoredColumn) -> dict[str, Any]:
-    """A column as an object of a schema's fields."""
+    """Return a column as an object of a schema's fields."""
     return {
         "name": column.field.name,
         **shown_type(column.field.type),
@@ -166,7 +166,7 @@ def show_column(column: StoredColumn) -> dict[str, Any]:
 
 
 def shown_type(kind: types.Type) -> dict[str, Any]:
-    """A type as Arroyo's API says it; one that it has no word for is `sql`, and `sql_name` says which."""
+    """Return a type as Arroyo's API says it; one that it has no word for is `sql`, and `sql_name` says which."""
     match kind:
         case types.Struct(members):
             return {"type": "struct", "fields": [_member(member.name, member.type) for member in members]}
@@ -220,7 +220,7 @@ def _type(field: SourceField, depth: int = 0) -> str:
 
 
 def _format(given: str | Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
-    """The format and its options; what is false, null or empty is as if it were not there."""
+    """Yield the format and its options; what is false, null or empty is as if it were not there."""
     if given is None:
         return
     if isinstance(given, str):

@@ -105,13 +105,13 @@ def is_open(path: str, method: str = "GET") -> bool:
 
 
 def bearer(headers: Headers) -> str:
-    """The token a request brings; empty when it brings none."""
+    """Return the token a request brings; empty when it brings none."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def who_asks(request: Request) -> str | None:
-    """The name of the token that a request was let in with; None where nobody needs one."""
+    """Return the name of the token that a request was let in with; None where nobody needs one."""
     found: Caller | None = request.scope["state"][_CALLER]
     return None if found is None else found.name
 
@@ -135,7 +135,7 @@ def cookie_name(headers: Headers) -> str:
 
 
 def session_cookie(headers: Headers) -> str:
-    """The cookie of a session that a request brings; empty when it brings none."""
+    """Return the cookie of a session that a request brings; empty when it brings none."""
     name = cookie_name(headers)
     pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
     return next((value for key, _, value in pairs if key == name), "")
@@ -168,7 +168,7 @@ def _check(rules: Rules, path: str, headers: Headers) -> None:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without the port."""
+    """Return the name in a Host header, without the port."""
     if host.startswith("["):
         return host.partition("]")[0].lstrip("[").lower()
     return host.partition(":")[0].lower()

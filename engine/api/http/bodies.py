@@ -54,7 +54,7 @@ class Udf(Body):
 
 
 def udf_texts(udfs: Iterable[str | Udf]) -> tuple[str, ...]:
-    """The source texts of files that are said as text alone or as `Udf`."""
+    """Return the source texts of files that are said as text alone or as `Udf`."""
     return tuple(udf if isinstance(udf, str) else udf.definition for udf in udfs)
 
 

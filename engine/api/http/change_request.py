@@ -60,7 +60,7 @@ _LONGEST = 2048
 
 
 def read_run(text: str, header: str) -> ParentRun:
-    """The run that `NAMESPACE/JOB/RUN_ID` names. A namespace may have slashes in it."""
+    """Return the run that `NAMESPACE/JOB/RUN_ID` names. A namespace may have slashes in it."""
     job, _, number = text.rpartition("/")
     namespace, _, name = job.rpartition("/")
     if namespace and name:
@@ -165,8 +165,8 @@ def etag(pipeline: Pipeline) -> str:
 
 
 def earlier_answer(connection: Connection, context: Context, request: ChangeRequest) -> KeptAnswer | None:
-    """The answer that was given when this request was done; None when it was not. Refused when its key belongs to
-    another request."""
+    """Return the answer that was given when this request was done; None when it was not. Refused when its key
+    belongs to another request."""
     if request.key is None:
         return None
     answer = keys.find(connection, request.key, context.clock())
@@ -200,7 +200,7 @@ def record_answer(
     content: BaseModel | None,
     changed: Pipeline | None = None,
 ) -> Response:
-    """The answer to a change that is made in this transaction, kept under the request's key if it has one."""
+    """Return the answer to a change that is made in this transaction, kept under the request's key if it has one."""
     body = b"" if content is None else content.model_dump_json().encode()
     answer = KeptAnswer(request.digest, status, None if changed is None else etag(changed), body)
     if request.key is not None:
@@ -335,7 +335,7 @@ def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
 
 
 def _certificates(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
-    """The gate certificates that a change voids, each with the run of the DAG that holds it."""
+    """Return the gate certificates that a change voids, each with the run of the DAG that holds it."""
     voided = (
         certificates.would_void(connection, record.pipeline.id, None)
         if is_deleted
@@ -350,5 +350,5 @@ def certificate_names(voided: Sequence[Certificate]) -> tuple[str, ...]:
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> list[int]:
-    """The versions that took over the state of the one before; a fork's first had nothing to save."""
+    """Return the versions that took over the state of the one before; a fork's first had nothing to save."""
     return [number for number in versions.upgraded(connection, pipeline_id) if number > 1]

@@ -46,13 +46,13 @@ _START = f"""SwaggerUIBundle({{
 
 @ROUTER.get("/openapi.json")
 def openapi(request: Request) -> JSONResponse:
-    """The description of the API."""
+    """Return the description of the API."""
     return JSONResponse(describe(request.app))
 
 
 @ROUTER.get("/ui")
 def page() -> HTMLResponse:
-    """A page that shows the description, and sends requests."""
+    """Return a page that shows the description, and sends requests."""
     return HTMLResponse(_HTML, headers={"Content-Security-Policy": _POLICY})
 
 
@@ -64,7 +64,7 @@ def start() -> Response:
 
 @ROUTER.get("/{asset}")
 def asset(asset: Literal["swagger-ui.css", "swagger-ui-bundle.js"]) -> FileResponse:
-    """A file of Swagger UI, from the package that carries it."""
+    """Return a file of Swagger UI, from the package that carries it."""
     return FileResponse(Path(str(files("fastapi_offline"))) / "static" / asset)
 
 
@@ -75,7 +75,8 @@ def docs() -> RedirectResponse:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The description of an application: FastAPI's, and who is let in where, and in which shape problems come."""
+    """Return the description of an application: FastAPI's, and who is let in where, and in which shape problems
+    come."""
     described = app.openapi()
     described.setdefault("components", {})["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     for path, operations in described["paths"].items():

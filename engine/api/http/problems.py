@@ -151,7 +151,7 @@ def complaints_of(error: EngineError) -> list[Complaint]:
 
 
 def problem_of(error: EngineError) -> Problem:
-    """An error of the engine as a problem; its status follows from its code."""
+    """Return an error of the engine as a problem; its status follows from its code."""
     status = _BY_CODE.get(error.code) or _BY_FAMILY.get(error.code.partition(".")[0], HTTPStatus.INTERNAL_SERVER_ERROR)
     problem = _problem(status, error.code, error.message, error.hint, complaints_of(error))
     problem.allowed_by = error.allowed_by
@@ -161,13 +161,13 @@ def problem_of(error: EngineError) -> Problem:
 
 
 def answer(problem: Problem) -> JSONResponse:
-    """The HTTP answer that carries a problem."""
+    """Return the HTTP answer that carries a problem."""
     headers = {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else None
     return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems with which a route may answer, as its description has them."""
+    """Return the problems with which a route may answer, as its description has them."""
     return {status: {"model": Problem, "description": _MEANINGS[HTTPStatus(status)]} for status in statuses}
 
 
@@ -314,8 +314,8 @@ _COMPARED = {
 
 
 def describe_fault(fault: Mapping[str, Any], content_type: str | None = None) -> str:
-    """One thing that is wrong, as Pydantic tells of it. A kind that is not known here keeps Pydantic's words. A body
-    that is not sent as JSON is not read: `content_type` is what it was sent as, without parameters."""
+    """Return one thing that is wrong, as Pydantic tells of it. A kind that is not known here keeps Pydantic's words.
+    A body that is not sent as JSON is not read: `content_type` is what it was sent as, without parameters."""
     kind, bounds = fault["type"], fault.get("ctx") or {}
     name = _name(fault["loc"])
     if tuple(fault["loc"]) == ("body",) and isinstance(fault.get("input"), bytes):
@@ -354,12 +354,12 @@ def _expected(kind: str, bounds: Mapping[str, Any]) -> str | None:
 
 
 def _name(place: Sequence[str | int]) -> str:
-    """A field as its sender knows it: without the part of the request that it is in."""
+    """Return a field as its sender knows it: without the part of the request that it is in."""
     return ".".join(map(str, place[1:])) or f"the {place[0]}"
 
 
 def _and_is(fault: Mapping[str, Any]) -> str:
-    """The value, where it is short and cannot be a secret."""
+    """Return the value, where it is short and cannot be a secret."""
     value = fault.get("input")
     parts = [str(part).lower() for part in fault["loc"]]
     if len(parts) < 2 or any(word in part for part in parts for word in _SECRET):

@@ -59,7 +59,7 @@ _DAY_OR_MICROS = re.compile(r"[0-9]{8}")
 
 
 def read_instant(name: str, text: str) -> datetime:
-    """An instant as it was asked about; one without a zone is in UTC."""
+    """Return an instant as it was asked about; one without a zone is in UTC."""
     if _DAY_OR_MICROS.fullmatch(text):
         # a day without dashes is ISO 8601, too: as microseconds it would open every gate
         raise RequestError(

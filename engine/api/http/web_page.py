@@ -46,19 +46,19 @@ class _Asset:
 
 @ROUTER.get("/")
 def page(request: Request) -> Response:
-    """The page itself."""
+    """Return the page itself."""
     return _answer(request, "index.html", _FRESH)
 
 
 @ROUTER.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """A script, a style or a picture of the page."""
+    """Return a script, a style or a picture of the page."""
     return _answer(request, f"assets/{name}", _FOREVER)
 
 
 @cache
 def _assets() -> Mapping[str, _Asset]:
-    """All files that were built, by their paths; others are not served, whatever a request names."""
+    """Return all files that were built, by their paths; others are not served, whatever a request names."""
     return {path.relative_to(BUILT).as_posix(): _read(path) for path in BUILT.rglob("*") if path.is_file()}
 
 

@@ -63,7 +63,7 @@ class Cursor:
 
     @classmethod
     def read(cls, text: str) -> Cursor:
-        """A cursor that was sent back."""
+        """Return a cursor that was sent back."""
         parts = _CURSOR.fullmatch(text)
         if parts is None:
             raise RequestError("the cursor is none of this control plane's", hint="leave it out, to start over")

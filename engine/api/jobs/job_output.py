@@ -173,8 +173,8 @@ class ShownRows:
 
 
 def read_shown(record: JobRecord, directory: Path | None, after: str | None, limit: int) -> ShownRows:
-    """The rows that a preview sink keeps in its directory and that have come since a cursor, at most so many; the
-    newest without one."""
+    """Return the rows that a preview sink keeps in its directory and that have come since a cursor, at most so many;
+    the newest without one."""
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))

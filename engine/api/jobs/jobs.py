@@ -148,7 +148,7 @@ def _groups(
     tables: Mapping[str, int],
     rates: Sequence[tuple[int, float, Mapping[str, TableFigures]]],
 ) -> list[MetricGroup]:
-    """The rates of a source or sink that is at one place of the plan."""
+    """Return the rates of a source or sink that is at one place of the plan."""
     table, is_read = table_of(node), node["operator"] == "Scan"
     if table is None or tables[table] > 1:
         return []
@@ -249,7 +249,7 @@ def read_log(
 
 
 def read_job(connection: Connection, pipeline: str, job: str) -> JobRecord:
-    """All that is written down of a pipeline's job; refused when it has no such job."""
+    """Return all that is written down of a pipeline's job; refused when it has no such job."""
     record = read_record(connection, pipeline)
     if record.status.job_id != job:
         raise PipelineNotFoundError(f"the pipeline has no job {job!r}")

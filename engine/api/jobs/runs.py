@@ -89,7 +89,7 @@ class Fault(Message):
     cause: str | None = None
 
     def to_failure(self) -> Failure:
-        """The failure as it is stored."""
+        """Return the failure as it is stored."""
         return Failure(self.code, self.message, self.hint, read_cause(self.cause))
 
 
@@ -135,8 +135,8 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
 
 
 def _note_call(context: Context, request: Request, job: str, generation: int) -> tuple[Run, Status]:
-    """The run that calls, and its job. That it lives is noted before anything is written: it is no fault of the run
-    that the database has no room."""
+    """Return the run that calls, and its job. That it lives is noted before anything is written: it is no fault of
+    the run that the database has no room."""
     with context.database.reading() as connection:
         run, status = _authenticated(connection, request, job, generation)
     context.last_calls.record(job, generation, context.clock())
@@ -227,7 +227,7 @@ def _take_leave(
 
 
 def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> tuple[Run, Status]:
-    """The run that calls, if it shows its secret, and the job that it is of."""
+    """Return the run that calls, if it shows its secret, and the job that it is of."""
     call = read_call(connection, job, generation)
     if call is None or not hmac.compare_digest(hash_key(bearer(request.headers)), call[0].key_hash):
         raise AuthError(

@@ -85,7 +85,8 @@ def list_all(
 
 
 def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, str]) -> answers.Watermark:
-    """The answer once more, in the transaction that keeps the certificate: the state may have been given up since."""
+    """Return the answer once more, in the transaction that keeps the certificate: the state may have been given up
+    since."""
     with context.database.writing() as connection:
         record = read_record(connection, pipeline_id)
         answer = answers.watermark(record, gate, is_given_up=is_state_given_up(connection, record))
@@ -114,7 +115,7 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
 
 
 async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:
-    """The pipeline as soon as it has come so far, or as it is when the time is over."""
+    """Return the pipeline as soon as it has come so far, or as it is when the time is over."""
     wait = context.changes.watch(pipeline_id, lambda reading: is_final(reading, gate))
     try:
         reading = await _read(context, pipeline_id)

@@ -70,7 +70,7 @@ class OwnMetrics(Collector):
         return ()
 
     def collect(self) -> Iterable[Family]:
-        """The sizes as they are now."""
+        """Return the sizes as they are now."""
         families, database = Families(), self.context.directory.database
         for file, path in (("main", database), ("log", database.with_name(f"{database.name}-wal"))):
             families.add(declared.DATABASE_BYTES, path.stat().st_size if path.exists() else 0, file)
@@ -143,7 +143,7 @@ class Families:
         family.add_sample(metric.name, dict(zip(metric.labels, labels, strict=False)), value)
 
     def __iter__(self) -> Iterator[Family]:
-        """Each family once."""
+        """Return each family once."""
         return iter(self._families.values())
 
 

@@ -88,7 +88,7 @@ class AirflowEvents:
         self._http.close()
 
     def place(self) -> AssetPlace:
-        """The asset; refused where Airflow knows none of that name or URI."""
+        """Return the asset; refused where Airflow knows none of that name or URI."""
         for parameter in ("uri_pattern", "name_pattern"):
             query: dict[str, str | int] = {parameter: self.push.asset, "limit": _PAGE}
             for asset in _listed(self._get("/api/v2/assets", query), "assets"):
@@ -101,7 +101,7 @@ class AirflowEvents:
         )
 
     def find(self, place: AssetPlace, delivery: str, after: int, since: datetime | None = None) -> StoredEvent | None:
-        """The event of a delivery that came after another event, and not long before an instant."""
+        """Return the event of a delivery that came after another event, and not long before an instant."""
         if place.newest <= after:
             return None
         for number in range(_PAGES):
@@ -157,7 +157,7 @@ class AirflowEvents:
         return answer
 
     def _log_in(self) -> str:
-        """A token: that which was given, or one that Airflow gives to the user, or to anybody."""
+        """Return a token: that which was given, or one that Airflow gives to the user, or to anybody."""
         push = self.push
         login = fill_in(
             _Login(
@@ -186,7 +186,7 @@ class AirflowEvents:
         return token
 
     def _send(self, method: str, path: str, body: Mapping[str, object] | None, token: str | None) -> httpx.Response:
-        """An answer, whatever it is."""
+        """Return an answer, whatever it is."""
         try:
             target = check_url(f"{self.push.url}{path}", self._environ(), self._lookup)
         except TargetUnavailableError as error:
@@ -234,7 +234,8 @@ class AirflowEvents:
         raise PushRefusedError(words, hint=hint)
 
     def _said(self, answer: httpx.Response) -> str:
-        """The beginning of an answer, without the secrets that were sent: who refuses a request may repeat it."""
+        """Return the beginning of an answer, without the secrets that were sent: who refuses a request may repeat
+        it."""
         text = answer.text
         for secret in sorted(self._sent - {""}, key=len, reverse=True):
             for spelled in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):

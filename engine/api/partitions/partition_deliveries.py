@@ -114,7 +114,7 @@ class Deliveries(BaseModel):
 def shown(
     consumer: Consumer, record: JobRecord, pushed: Pushed | None, waiting: int, *, late_known: bool | None
 ) -> PartitionConsumer:
-    """A consumer as it is answered."""
+    """Return a consumer as it is answered."""
     return PartitionConsumer(
         id=consumer.id,
         name=consumer.name,
@@ -157,7 +157,7 @@ def _push_shown(pushed: Pushed, waiting: int) -> PartitionPush:
 
 
 def delivery_shown(consumer: Consumer, delivery: Delivery, run: ParentRun | None) -> PartitionDelivery:
-    """A delivery as it is answered, with the run that it stands on."""
+    """Return a delivery as it is answered, with the run that it stands on."""
     certificate = delivery.certificate
     return PartitionDelivery(
         id=delivery_id(consumer, delivery.sequence),
@@ -205,7 +205,7 @@ class _Look:
 
 
 def find(context: Context, name: str) -> Consumer:
-    """The consumer of that name."""
+    """Return the consumer of that name."""
     with context.database.reading() as connection:
         return partitions.get(connection, name)
 
@@ -223,7 +223,7 @@ def give(context: Context, name: str, limit: int) -> Found:
 
 
 def described(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> PartitionConsumer:
-    """A consumer as it is answered."""
+    """Return a consumer as it is answered."""
     pushed = pushes.find(connection, consumer)
     waiting = 0 if pushed is None else waiting_for(connection, context, consumer, record)
     late_known = None

@@ -87,7 +87,7 @@ class PushRequest(Body):
     )
 
     def read(self) -> Push:
-        """The push that is asked for; refused when it cannot be, or would reach what pipelines may not."""
+        """Return the push that is asked for; refused when it cannot be, or would reach what pipelines may not."""
         if (self.username is None) != (self.password is None) or (self.password and self.token):
             raise PushLoginError(
                 "credentials are a username with a password, or a token alone",
@@ -122,7 +122,7 @@ def _check_reference(name: str, value: str) -> None:
 
 
 def _spelled(value: str | None) -> str | None:
-    """A reference in its usual spelling."""
+    """Return a reference in its usual spelling."""
     return None if value is None else f"{{{{ secret:{references(value)[0].name} }}}}"
 
 

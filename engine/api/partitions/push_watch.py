@@ -146,8 +146,8 @@ class Pusher:
     def _stored(
         self, todo: _Next, airflow: AirflowEvents, place: AssetPlace, doubt: Doubt | None
     ) -> StoredEvent | None:
-        """The event of the delivery, if there is one: of one that is in doubt, or of one that was pushed before the
-        database was restored from a backup, which knows less than Airflow."""
+        """Return the event of the delivery, if there is one: of one that is in doubt, or of one that was pushed
+        before the database was restored from a backup, which knows less than Airflow."""
         if doubt is None and self._is_sure:
             return None
         consumer, delivery, state = todo.consumer, todo.delivery, todo.pushed.state
@@ -178,7 +178,8 @@ class Pusher:
         return self._airflow
 
     def _environ(self, pipeline_id: str) -> Mapping[str, str]:
-        """The secrets that the pipeline was deployed with, before those of the control plane's own environment."""
+        """Return the secrets that the pipeline was deployed with, before those of the control plane's own
+        environment."""
         with self.context.database.reading() as connection:
             secrets = pipeline_secrets.read(connection, self.context.database.vault, pipeline_id)
         return {**os.environ, **{f"{SECRET_PREFIX}{name}": value for name, value in secrets.items()}}
@@ -216,7 +217,7 @@ class Pusher:
 
 
 def _again(connection: Connection, todo: _Next) -> Consumer:
-    """The consumer as it is now; refused when it is another one, or its push is."""
+    """Return the consumer as it is now; refused when it is another one, or its push is."""
     consumer = partitions.get(connection, todo.consumer.name)
     pushed = pushes.find(connection, consumer)
     if consumer.id != todo.consumer.id or pushed is None or pushed.push != todo.pushed.push:

@@ -82,7 +82,7 @@ def _called() -> Iterator[CallableName]:
 
 
 def _merged(*models: type[BaseModel]) -> list[OptionName]:
-    """The options of all directions, each once."""
+    """Return the options of all directions, each once."""
     return list({option.name: option for model in models for option in _options(model)}.values())
 
 

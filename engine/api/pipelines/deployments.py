@@ -69,7 +69,7 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{
 
 
 def _without_null(secret: SecretStr) -> SecretStr:
-    """A secret that an environment can hold."""
+    """Return a secret that an environment can hold."""
     if "\0" in secret.get_secret_value():
         raise ValueError("a secret has no null character")
     return secret
@@ -131,7 +131,7 @@ class Deployment(Body):
     accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 
     def to_spec(self, before: Spec) -> Spec:
-        """The part that makes a version, on top of the one before."""
+        """Return the part that makes a version, on top of the one before."""
         spec = replace(before, query=self.query)
         if self.udfs is not None:
             spec = replace(spec, udfs=udf_texts(self.udfs))
@@ -273,8 +273,8 @@ def _spec_before(connection: Connection, name: str) -> Spec:
 
 
 def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, context: Context) -> _Deployment:
-    """The deployment with what becomes of the state that the pipeline has, where it has one and that matters. To have
-    that looked at takes a while, so it is seen first whether the state is one that stays."""
+    """Return the deployment with what becomes of the state that the pipeline has, where it has one and that matters.
+    To have that looked at takes a while, so it is seen first whether the state is one that stays."""
     whole, planned = plan_whole(said, context)
     spec = whole.spec
     deployment = _Deployment(body, said, spec, planned, request, used=whole.used)
@@ -363,7 +363,7 @@ def _without_effect(connection: Connection, body: Deployment, earlier: Pipeline 
 
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
-    """A pipeline that was not there, with its first version and its job."""
+    """Return a pipeline that was not there, with its first version and its job."""
     refuse_id(name)
     if deployment.preview_until is not None:
         refuse_further_preview(connection, context)
@@ -393,7 +393,8 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
 
 
 def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:
-    """The pipeline after a deployment under a name that is taken, with the version that it makes, if it makes one."""
+    """Return the pipeline after a deployment under a name that is taken, with the version that it makes, if it makes
+    one."""
     record = read_record(connection, earlier.id)
     current = read_version(connection, earlier.id, earlier.version)
     body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()

@@ -92,7 +92,7 @@ class _Fork:
     """Ids of the stored objects that it uses."""
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
-        """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        """Return the pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
         now, name = context.clock(), self.body.name
         origin = pipelines.get(connection, self.origin.id)  # either may have been deleted since
         stored = savepoints.get(connection, origin.id, self.stored.id)

@@ -149,7 +149,8 @@ def restart(
 
 
 def _with_interval(connection: Connection, pipeline: Pipeline, micros: int | None, context: Context) -> Pipeline:
-    """The pipeline with another checkpoint interval, which is a version of its own; the same one changes nothing."""
+    """Return the pipeline with another checkpoint interval, which is a version of its own; the same one changes
+    nothing."""
     current = read_version(connection, pipeline.id, pipeline.version)
     interval = None if micros is None else timedelta(microseconds=micros)
     if interval == current.spec.checkpoint_interval:
@@ -195,12 +196,12 @@ def update(
 
 
 def show(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
-    """A pipeline as the database has it now."""
+    """Return a pipeline as the database has it now."""
     return show_record(connection, read_record(connection, pipeline_id), context)
 
 
 def show_record(connection: Connection, record: JobRecord, context: Context) -> answers.Pipeline:
-    """A pipeline as it was read."""
+    """Return a pipeline as it was read."""
     version = versions.get(connection, record.pipeline.id, record.pipeline.version)
     return answers.pipeline(
         record,

@@ -214,8 +214,8 @@ def _import(context: Context, fresh: Savepoint, place: str) -> str:
 def _version_of(
     context: Context, pipeline_id: str, newest: int, folder: Path, outside: SavepointManifest
 ) -> int | None:
-    """The version of a pipeline whose state a savepoint from elsewhere is, if it has had one that is bound to the same.
-    The number that is written down counts only where it is the pipeline's own."""
+    """Return the version of a pipeline whose state a savepoint from elsewhere is, if it has had one that is bound to
+    the same. The number that is written down counts only where it is the pipeline's own."""
     from engine.checkpoints.saved_query import read_saved_query  # noqa: PLC0415 - as above
 
     known = _histories(context.directory.state(pipeline_id))
@@ -225,7 +225,7 @@ def _version_of(
 
 
 def _histories(state: Path) -> frozenset[str]:
-    """The histories that have led to a state; none where there is no state."""
+    """Return the histories that have led to a state; none where there is no state."""
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415 - as above
     from engine.checkpoints.lineage import read_lineage  # noqa: PLC0415 - as above
 

@@ -54,7 +54,7 @@ class RetentionRules(Body):
     time_zone: str = Field(default="UTC", max_length=64, description="Whose days and weeks are meant.")
 
     def policy(self) -> Retention:
-        """The policy; refused when it makes no sense."""
+        """Return the policy; refused when it makes no sense."""
         policy = Retention(
             self.keep_last,
             self.daily,
@@ -154,7 +154,7 @@ def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retent
 
 
 def shown_retention(policy: Retention | None) -> RetentionRules:
-    """A policy as a body spells it."""
+    """Return a policy as a body spells it."""
     if policy is None:
         return RetentionRules()
     return RetentionRules(
@@ -168,7 +168,7 @@ def shown_retention(policy: Retention | None) -> RetentionRules:
 
 
 def retention_words(policy: Retention) -> str:
-    """A policy in one line."""
+    """Return a policy in one line."""
     counts = [("last", policy.keep_last), ("daily", policy.daily), ("weekly", policy.weekly)]
     ages = [("max age", policy.max_age), ("upgrades for", policy.upgrades_for)]
     return ", ".join(f"{name} {value}" for name, value in [*counts, *ages] if value is not None)
@@ -211,7 +211,7 @@ class ScheduleRules(Body):
     )
 
     def schedule(self) -> Schedule:
-        """The schedule itself."""
+        """Return the schedule itself."""
         return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill, self.paused)
 
 
@@ -322,7 +322,7 @@ def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
 
 
 def _shown_schedule(stored: StoredSchedule | None, policy: Retention | None) -> SavepointSchedule:
-    """A schedule with a policy, as an answer says it."""
+    """Return a schedule with a policy, as an answer says it."""
     retention = shown_retention(policy)
     if stored is None:
         return SavepointSchedule(retention=retention)

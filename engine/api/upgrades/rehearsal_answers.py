@@ -50,7 +50,7 @@ class Rehearsal(BaseModel):
 
 
 def show(stored: StoredRehearsal, context: Context) -> Rehearsal:
-    """A rehearsal as the API says it."""
+    """Return a rehearsal as the API says it."""
     failure = None
     if stored.code is not None:
         failure = RehearsalFailure(code=stored.code, message=stored.message or "", hint=stored.hint)

@@ -119,7 +119,7 @@ class _Plan:
     told: tuple[str, ...] = ()
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
-        """The pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        """Return the pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
         now, planned = context.clock(), self.planned
         pipelines.get(connection, self.origin.id)  # it may have been deleted since
         pipeline = Pipeline(

@@ -77,7 +77,7 @@ class _Rollback:
     ahead: tuple[SinkAhead, ...] = ()
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
-        """The pipeline of which this is desired; refused when it was changed since this was planned."""
+        """Return the pipeline of which this is desired; refused when it was changed since this was planned."""
         current = record.pipeline
         if (current.id, current.version) != (self.planned.id, self.planned.version):
             raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
@@ -215,7 +215,7 @@ def _is_behind(context: Context, pipeline_id: str, state: SavedState, history: L
 def _ahead(
     context: Context, record: JobRecord, manifest: SavepointManifest, current: PlannedQuery
 ) -> tuple[SinkAhead, ...]:
-    """The sinks that cannot go back with the state, and how far they are ahead of it by now."""
+    """Return the sinks that cannot go back with the state, and how far they are ahead of it by now."""
     paths = StatePaths(context.directory.state(record.pipeline.id))
     try:
         last = read_lineage(paths.lineage).left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)

@@ -30,13 +30,14 @@ _EXACT = Context(prec=80)
 
 
 def row_bytes(columns: Sequence[pa.Array]) -> list[bytes]:
-    """The bytes of each row: those of its values, one column after the other. There are no structs and arrays."""
+    """Return the bytes of each row: those of its values, one column after the other. There are no structs and
+    arrays."""
     parts = [[_value_bytes(value, column.type) for value in _plain(column)] for column in columns]
     return list(map(b"".join, zip(*parts, strict=True)))
 
 
 def _plain(column: pa.Array) -> list[object]:
-    """The values; times as counts, of nanoseconds as there."""
+    """Return the values; times as counts, of nanoseconds as there."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return [None if count is None else count * 1000 for count in column.cast(pa.int64()).to_pylist()]

@@ -25,7 +25,7 @@ _ANY = msgspec.json.Decoder()
 
 
 def _find(text: str | None, keys: Iterable[Key | None]) -> bytes | None:
-    """The JSON text of the value behind the keys; None when there is none, or the text is no JSON."""
+    """Return the JSON text of the value behind the keys; None when there is none, or the text is no JSON."""
     if text is None:
         return None
     try:
@@ -43,7 +43,7 @@ def _find(text: str | None, keys: Iterable[Key | None]) -> bytes | None:
 
 
 def _as_part(raw: bytes) -> str | None:
-    """The JSON text of a value, where a fraction is spelt without exponent and trailing zeros."""
+    """Return the JSON text of a value, where a fraction is spelt without exponent and trailing zeros."""
     if raw[:1] in b"0123456789-" and any(mark in raw for mark in b".eE"):
         number = float(raw)
         return f"{Decimal(repr(number)):f}".removesuffix(".0") if math.isfinite(number) else raw.decode()
@@ -104,7 +104,7 @@ def _contains(texts: pa.Array, *keys: pa.Array) -> pa.Array:
 
 
 def _query_kernel(convert: Callable[[list[Json]], object], kind: pa.DataType) -> Kernel:
-    """A kernel over what a path finds, from the first to the last."""
+    """Return a kernel over what a path finds, from the first to the last."""
 
     def compute(texts: pa.Array, paths: pa.Array) -> pa.Array:
         pairs = zip(texts.to_pylist(), paths.to_pylist(), strict=True)

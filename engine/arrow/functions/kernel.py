@@ -11,7 +11,8 @@ Kernel: TypeAlias = Callable[..., pa.Array]
 
 
 def by_row(function: Callable[..., object], kind: pa.DataType) -> Kernel:
-    """A kernel that goes row by row: NULL where an argument is NULL, or where the function raises a ValueError."""
+    """Return a kernel that goes row by row: NULL where an argument is NULL, or where the function raises a
+    ValueError."""
 
     def compute(*columns: pa.Array) -> pa.Array:
         return pa.array(

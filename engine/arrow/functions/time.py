@@ -42,7 +42,7 @@ def _instants(texts: pa.Array, *patterns: pa.Array) -> pa.Array:
 
 
 def _only_value(column: pa.Array) -> str | None:
-    """The value that all rows have, if there is one."""
+    """Return the value that all rows have, if there is one."""
     values = column.unique()
     return values[0].as_py() if len(values) == 1 else None
 

@@ -90,7 +90,7 @@ def read_text(file: str) -> str:
 
 
 def setting_part(text: str) -> tuple[str, Json]:
-    """A setting by its key."""
+    """Return a setting by its key."""
     key, equals, value = text.partition("=")
     if not equals:
         raise RequestError(f"--set {text!r} is not of the form key=value")
@@ -98,7 +98,7 @@ def setting_part(text: str) -> tuple[str, Json]:
 
 
 def secret_part(text: str) -> tuple[str, Json]:
-    """A secret by its name. Its value is never an argument, which others can see while the command runs."""
+    """Return a secret by its name. Its value is never an argument, which others can see while the command runs."""
     name, equals, file = text.partition("=")
     if equals:
         return name, read_text(file).rstrip("\r\n")

@@ -104,7 +104,7 @@ _RANKS = (
 
 
 def ordered(rows: Sequence[Mapping[str, Json]], order: str, *, is_reversed: bool) -> list[Mapping[str, Json]]:
-    """The rows in an order. Those that have nothing in its column come last, reversed or not."""
+    """Return the rows in an order. Those that have nothing in its column come last, reversed or not."""
     by_name = sorted(rows, key=lambda row: str(row.get("name")))
     if order == WORST:
         by_lag = ordered(by_name, "lag", is_reversed=is_reversed)
@@ -225,7 +225,8 @@ def _yaml(row: Mapping[str, Json]) -> str:
 
 
 def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
-    """Every pipeline, page after page. The list begins again where its last one is deleted before the next page."""
+    """Yield every pipeline, page after page. The list begins again where its last one is deleted before the next
+    page."""
     first: dict[str, str | int | float] = {"limit": _PAGE}
     query, listed = first, set[str]()
     while True:

@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """The last lines that the drivers of a pipeline have printed, and with --follow those that come."""
+    """Return the last lines that the drivers of a pipeline have printed, and with --follow those that come."""
     client = connect(args)
     first = client.get(path_of(args, "logs"), {"limit": args.limit})
     show = as_json if args.json else readable if sys.stdout.isatty() else str
@@ -41,7 +41,7 @@ def run(args: Namespace) -> int:
 
 
 def lines_after(first: Json, follower: Follower[str]) -> Iterator[str]:
-    """The lines after those of an answer, until the job rests and all was read."""
+    """Yield the lines after those of an answer, until the job rests and all was read."""
     shown = first if isinstance(first, dict) else {}
     for answer in follower.answers(_cursor_of(shown), lambda answer, _: _cursor_of(answer)):
         yield from _lines(answer)
@@ -54,12 +54,12 @@ def _cursor_of(answer: Mapping[str, Json]) -> str | None:
 
 
 def as_json(line: str) -> str:
-    """The line as it is, if it is a JSON object; another one as the text of such an object."""
+    """Return the line as it is, if it is a JSON object; another one as the text of such an object."""
     return line if _read(line) is not None else json.dumps({"text": line})
 
 
 def readable(line: str) -> str:
-    """A line for a reader at a terminal; one that is no entry of a driver's log stays as it is, but for what the
+    """Return a line for a reader at a terminal; one that is no entry of a driver's log stays as it is, but for what the
     terminal would obey."""
     entry = _read(line)
     if entry is None or "text" not in entry:
@@ -102,7 +102,8 @@ def add_tail_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_tail(args: Namespace) -> int:
-    """The newest rows of a preview sink and those that come, a line of JSON each, until the job rests or Ctrl-C."""
+    """Return the newest rows of a preview sink and those that come, a line of JSON each, until the job rests or
+    Ctrl-C."""
     client = connect(args)
     table: dict[str, str | int | float] = {} if args.table is None else {"table": args.table}
 

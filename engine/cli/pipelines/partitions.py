@@ -55,7 +55,7 @@ def add_push(parser: ArgumentParser) -> None:
 
 
 def wanted_push(args: Namespace) -> dict[str, Json]:
-    """The part of a request that says where to push to; nothing leaves it as it is."""
+    """Return the part of a request that says where to push to; nothing leaves it as it is."""
     named = {part: getattr(args, name) for name, (part, _) in _PARTS.items() if getattr(args, name) is not None}
     if args.push is None:
         if named or args.push_without_keys:

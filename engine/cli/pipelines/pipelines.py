@@ -31,7 +31,7 @@ from engine.errors import RequestError
 
 @errors_shown
 def run_show(args: Namespace) -> int:
-    """One pipeline and its job."""
+    """Return one pipeline and its job."""
     client = connect(args)
     pipeline = client.get(path_of(args))
     jobs = rows_of(client.get(path_of(args, "jobs")))

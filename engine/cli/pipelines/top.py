@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """The pipelines, the worst first, until `q` or Ctrl-C."""
+    """Return the pipelines, the worst first, until `q` or Ctrl-C."""
     client = connect(args)
     if args.json:
         rows = ordered(list(all_pipelines(client)), args.sort, is_reversed=False)
@@ -89,7 +89,7 @@ class Watch:
     answered: int | None = None
 
     def refreshed(self, view: View) -> View:
-        """The view with what is so now. Raises what is no outage, and an outage before the first answer."""
+        """Return the view with what is so now. Raises what is no outage, and an outage before the first answer."""
         try:
             rows = list(all_pipelines(self.client))
             known = any(row.get("id") == view.chosen for row in rows)
@@ -103,7 +103,7 @@ class Watch:
         return replace(view, rows=rows, events=events, away_since=None)
 
     def after_key(self, view: View, key: str) -> View:
-        """The view that a key asks for; keys that mean nothing change nothing."""
+        """Return the view that a key asks for; keys that mean nothing change nothing."""
         if key == "enter":
             if view.events is not None:
                 return replace(view, events=None)

@@ -40,19 +40,19 @@ class View:
     """Last events of the selected pipeline, newest first; None if they are not shown."""
 
     def in_order(self) -> list[Mapping[str, Json]]:
-        """The rows as they are shown."""
+        """Return the rows as they are shown."""
         return ordered(self.rows, self.order, is_reversed=self.is_reversed)
 
 
 def harmless(text: str) -> str:
-    """The text in one line, with whatever a terminal would obey spelled out."""
+    """Return the text in one line, with whatever a terminal would obey spelled out."""
     return "".join(
         character if unicodedata.category(character) not in _OBEYED else ascii(character)[1:-1] for character in text
     )
 
 
 def table(view: View, width: int, height: int | None = None) -> Table:
-    """The rows that fit, around the chosen one; all of them without a height."""
+    """Return the rows that fit, around the chosen one; all of them without a height."""
     columns = [column for column in _COLUMNS if width >= column.least_width]
     drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold", width=width)
     for column in columns:
@@ -68,7 +68,7 @@ def table(view: View, width: int, height: int | None = None) -> Table:
 
 
 def screen(view: View, width: int, height: int, now: int) -> RenderableType:
-    """All of the terminal: a title, the table or the events of one pipeline, and the keys."""
+    """Return all of the terminal: a title, the table or the events of one pipeline, and the keys."""
     direction = ", reversed" if view.is_reversed else ""
     title = f"{len(view.rows)} pipelines by {view.order}{direction}  {instant(now)}"
     if view.away_since is not None:
@@ -101,7 +101,7 @@ def _event(event: Mapping[str, Json]) -> list[str]:
 
 
 def _state(row: Mapping[str, Json]) -> str:
-    """The state, and what is behind it: the error of one that fails, who has stopped one that rests."""
+    """Return the state, and what is behind it: the error of one that fails, who has stopped one that rests."""
     state = str(row.get("state"))
     is_failing = state in _FAILING or row.get("blocked")
     cause = row.get("failure_code") if is_failing else row.get("stopped_by") if state == "Stopped" else None

@@ -101,7 +101,7 @@ def until_settled(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Json:
-    """The savepoint that was asked for, once it is complete or has failed, or as it is when the time is over."""
+    """Return the savepoint that was asked for, once it is complete or has failed, or as it is when the time is over."""
     answer, begin = begun, clock()
     answered = begin
     while isinstance(answer, dict) and _is_pending(answer):
@@ -124,7 +124,7 @@ def _is_pending(answer: Json) -> bool:
 
 @errors_shown
 def run_list(args: Namespace) -> int:
-    """The savepoints of a pipeline, a line each, newest first."""
+    """Return the savepoints of a pipeline, a line each, newest first."""
     answer = connect(args).get(path_of(args, "savepoints"), {"limit": _MOST})
     if args.json:
         say(json.dumps(answer, indent=2))

@@ -77,7 +77,7 @@ def check_options(args: Namespace, name: str, allowed: tuple[str, ...], names: t
 
 
 def describe_savepoint(savepoint: Mapping[str, Json]) -> str:
-    """A savepoint, a fact a line."""
+    """Return a savepoint, a fact a line."""
     return facts(
         [
             ("id", field_of(savepoint, "id")),
@@ -153,7 +153,7 @@ def _retention(args: Namespace) -> int:
 
 
 def _rules(args: Namespace) -> dict[str, Json]:
-    """The body that the options make."""
+    """Return the body that the options make."""
     rules: dict[str, Json] = {
         name: getattr(args, name)
         for name in ("keep_last", "daily", "weekly", "time_zone")
@@ -192,7 +192,7 @@ def _schedule(args: Namespace) -> int:
 
 
 def _as_it_is(schedule: Json, is_paused: bool) -> dict[str, Json]:
-    """The body that asks for the same schedule, paused or not."""
+    """Return the body that asks for the same schedule, paused or not."""
     known = _as_object(schedule)
     if known.get("cron") is None:
         raise RequestError("the pipeline has no schedule", hint="give one with --cron '30 2 * * *'")

@@ -227,7 +227,7 @@ def _lines(datasets: Datasets, names: Mapping[tuple[str, str, str], str]) -> Ite
 
 
 def _uses(inputs: Sequence[InputField], names: Mapping[tuple[str, str, str], str]) -> str:
-    """The columns, each with the ways in which it is used."""
+    """Return the columns, each with the ways in which it is used."""
     return ", ".join(
         f"{names[each.namespace, each.name, each.field]}.{each.field} "
         f"({', '.join(use.subtype.lower() + ', masked' * use.masking for use in each.transformations)})"

@@ -261,7 +261,7 @@ def _show_json(report: EpochReport) -> None:
 
 
 def _plain(name: str, value: object) -> tuple[str, object]:
-    """A figure in plain values: instants in ISO form, lengths in seconds."""
+    """Return a figure in plain values: instants in ISO form, lengths in seconds."""
     match value:
         case timedelta():
             return f"{name}_seconds", value.total_seconds()

@@ -156,7 +156,7 @@ class RunSpare:
 
 
 def _order_of(line: Line) -> tuple[str | None, list[int]]:
-    """An order, and where its output goes; none when the caller has thought better of it."""
+    """Return an order, and where its output goes; none when the caller has thought better of it."""
     outputs: list[int] = []
     with suppress(OSError, ValueError):
         content, outputs = line.hear_with_outputs()
@@ -168,7 +168,7 @@ def _order_of(line: Line) -> tuple[str | None, list[int]]:
 
 
 def _code_of(run: Callable[[str], int], order: str) -> int:
-    """The exit code, as the interpreter would give it."""
+    """Return the exit code, as the interpreter would give it."""
     try:
         return run(order)
     except KeyboardInterrupt:
@@ -218,7 +218,7 @@ def _remove_leavings(directory: Path) -> None:
 
 
 def main(directory: Path) -> int:
-    """A spare with Spark."""
+    """Return a spare with Spark."""
     return RunSpare(directory, _spark_process()).serve()
 
 

@@ -73,7 +73,7 @@ class ColdRun(Protocol):
     """Does a run's work in this process."""
 
     def __call__(self, spec: RunSpec, *, as_json: bool) -> int:
-        """The exit code."""
+        """Return the exit code."""
 
 
 def run_warm(spec: RunSpec, *, as_json: bool, run_cold: ColdRun) -> int:
@@ -168,7 +168,7 @@ def fits_spare(spec: RunSpec) -> bool:
 
 
 def write_order(spec: RunSpec, *, as_json: bool) -> str:
-    """The text that says what to run. It holds the script's connections, so it is for nobody else."""
+    """Return the text that says what to run. It holds the script's connections, so it is for nobody else."""
     return json.dumps(
         {
             "name": spec.name,

@@ -84,7 +84,7 @@ def _run(args: Namespace, *, is_table: bool) -> int:
 
 
 def _whole_list(client: Client, path: str) -> Json:
-    """A list, page after page, as one."""
+    """Return a list, page after page, as one."""
     rows: list[dict[str, Json]] = []
     while True:
         answer = client.get(path, {"starting_after": field_of(rows[-1], "id")} if rows else None)

@@ -61,7 +61,7 @@ def _end(length: str) -> datetime:
 
 
 def _value(fresh: Mapping[str, Json]) -> str:
-    """The value alone, so that it can go into a file."""
+    """Return the value alone, so that it can go into a file."""
     return field_of(fresh, "token")
 
 
@@ -142,8 +142,8 @@ def run_restore_backup(args: Namespace) -> int:
 
 
 def _set_aside(directory: DataDirectory, keep: int, spare: Path) -> Path:
-    """A backup of what is about to be overwritten by the backup `spare`; what cannot be read any more is only moved
-    away."""
+    """Return a backup of what is about to be overwritten by the backup `spare`; what cannot be read any more is only
+    moved away."""
     from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
 
     try:

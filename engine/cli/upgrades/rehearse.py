@@ -102,7 +102,7 @@ def _until_over(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Json]:
-    """The rehearsal once it is over; what it is at is told meanwhile."""
+    """Return the rehearsal once it is over; what it is at is told meanwhile."""
     answer, answered, told = begun, clock(), None
     while True:
         if not isinstance(answer, dict):
@@ -123,7 +123,7 @@ def _until_over(
 
 
 def _show_outcome(answer: Mapping[str, Json], *, as_json: bool) -> int:
-    """The report, or why there is none."""
+    """Return the report, or why there is none."""
     report, failure = answer.get("report"), answer.get("failure")
     if isinstance(report, dict):
         say_remote(json.dumps(report, indent=2) if as_json else str(answer.get("text")).rstrip("\n"))
@@ -143,7 +143,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """The rehearsals of a pipeline, newest first, or one of them."""
+    """Return the rehearsals of a pipeline, newest first, or one of them."""
     client = connect(args)
     if args.rehearsal is None:
         if args.stop:
@@ -325,7 +325,7 @@ def _rehearse_here(arguments: Namespace) -> int:
 
 
 def _usual_scratch() -> Path:
-    """A directory of this user's, in one that is everybody's: nobody else may have made it beforehand."""
+    """Return a directory of this user's, in one that is everybody's: nobody else may have made it beforehand."""
     directory = Path(tempfile.gettempdir()) / f"arroyo-rehearsals-{os.getuid()}"
     directory.mkdir(mode=0o700, exist_ok=True)
     found = directory.lstat()

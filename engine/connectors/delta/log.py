@@ -79,7 +79,7 @@ class DeltaLog:
                 DeltaTable(self.uri, storage_options=dict(self.storage)).alter.add_columns(missing)
 
     def _missing(self, *, may_differ: bool) -> list[Field]:
-        """The columns that the table has not got yet."""
+        """Return the columns that the table has not got yet."""
         with self._errors_explained():
             table = DeltaTable.create(
                 self.uri,

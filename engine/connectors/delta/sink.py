@@ -86,7 +86,7 @@ class DeltaTarget:
 
 
 def open_delta_sink(table: Table, options: DeltaOptions, context: SinkContext) -> RollingFilesSink:
-    """The sink of a Delta table."""
+    """Return the sink of a Delta table."""
     keys = tuple(field.name for name in options.fields if (field := table.schema.find(name)) is not None)
     suffix = ".parquet" if options.suffix is None else options.suffix
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(keys))
@@ -116,7 +116,7 @@ def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
 
 
 def _keys(name: str) -> dict[str, str | None]:
-    """The values that a file's directories stand for."""
+    """Return the values that a file's directories stand for."""
     pairs = (part.partition("=") for part in name.split("/")[:-1])
     return {unquote(key): None if value == NO_VALUE else unquote(value) for key, _, value in pairs}
 

@@ -13,7 +13,7 @@ from engine.connectors.files.storage import Prefix, read_location
 
 
 def beside(path: Path, prefix: str) -> Path:
-    """A path in the folder of that name beside it; ValueError where it has none."""
+    """Return a path in the folder of that name beside it; ValueError where it has none."""
     if path.name in ("", ".."):
         raise ValueError(f"{path} has no folder around it that its path names")
     return path.parent / prefix / path.name

@@ -89,7 +89,7 @@ def _names_in(segment: Path) -> list[str]:
 
 
 def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
-    """Rows with all columns: NULL in those that they have not."""
+    """Return rows with all columns: NULL in those that they have not."""
     if rows.schema.names == columns.names:
         return rows
     present = {name: rows[name] for name in rows.schema.names}

@@ -126,7 +126,7 @@ def ranges_between(files: Sequence[ListedFile], start: FilePosition, end: FilePo
 
 
 def _begun(files: Sequence[ListedFile], start: FilePosition) -> list[ListedFile]:
-    """The file that was read in part, if there is one."""
+    """Return the file that was read in part, if there is one."""
     if start.key is None or start.is_done:
         return []
     current = [file for file in files if file.key == start.key]
@@ -136,7 +136,7 @@ def _begun(files: Sequence[ListedFile], start: FilePosition) -> list[ListedFile]
 
 
 def _between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition, last: Key) -> list[ListedFile]:
-    """The files after the one of `start`. They must be as many, and as large, as when the epoch was planned."""
+    """Return the files after the one of `start`. They must be as many, and as large, as when the epoch was planned."""
     within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= last]
     count, size = end.seen - start.seen, end.bytes - start.bytes
     size_now = sum(file.size for file in within)
@@ -157,7 +157,7 @@ def _range_of(file: ListedFile, start: FilePosition, end: FilePosition) -> FileR
 
 
 def to_position(position: FilePosition) -> Position:
-    """A position as it stands in the offset log."""
+    """Return a position as it stands in the offset log."""
     if position.key is None:
         return {}
     content: dict[str, Position] = {"file": position.key.name, "seen": position.seen, "bytes": position.bytes}
@@ -167,7 +167,7 @@ def to_position(position: FilePosition) -> Position:
 
 
 def from_position(position: Position) -> FilePosition:
-    """A position read back from the offset log."""
+    """Return a position read back from the offset log."""
     match position:
         case {"file": str(name), "seen": int(seen), "bytes": int(size), **more}:
             time, at = more.get("time", 0), more.get("at")

@@ -46,11 +46,11 @@ class Footer:
         return self.fields[_SCHEMA][1]
 
     def moved(self, by: int) -> Footer:
-        """The footer of a file whose row groups lie so many bytes further."""
+        """Return the footer of a file whose row groups lie so many bytes further."""
         return Footer(self.fields | {_GROUPS: _each(self.fields[_GROUPS], lambda group: _moved_group(group, by))})
 
     def joined(self, footers: list[Footer]) -> Footer:
-        """The footer of a file with the row groups of several, in order."""
+        """Return the footer of a file with the row groups of several, in order."""
         groups = [group for footer in (self, *footers) for group in footer.fields[_GROUPS][1][1]]
         numbered = [group | {_ORDINAL: (4, at)} if at < 2**15 else _without(group) for at, group in enumerate(groups)]
         rows = sum(footer.fields[_ROWS][1] for footer in (self, *footers))

@@ -25,7 +25,7 @@ def count_rows(path: InputFile) -> int:
 
 
 def group_ends(path: InputFile, start: int, end: int | None) -> list[int]:
-    """The rows at which row groups end, from behind `start` to `end`; None is the end of the file."""
+    """Return the rows at which row groups end, from behind `start` to `end`; None is the end of the file."""
     with _open(path) as file:
         last = file.metadata.num_rows if end is None else end
         ends, at = [], 0
@@ -37,7 +37,7 @@ def group_ends(path: InputFile, start: int, end: int | None) -> list[int]:
 
 
 def read_rows(table: Table, path: InputFile, start: int, end: int | None) -> Iterator[Chunk]:
-    """The rows between two row numbers of a file; None is its end."""
+    """Yield the rows between two row numbers of a file; None is its end."""
     with _open(path) as file:
         table = replace(table, declared=_checked(table, file))
         names = _columns(table, path, file.schema_arrow)
@@ -53,7 +53,7 @@ def read_rows(table: Table, path: InputFile, start: int, end: int | None) -> Ite
 
 
 def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[list[int], int]:
-    """The row groups that hold a range, and the row number of the first of them."""
+    """Return the row groups that hold a range, and the row number of the first of them."""
     groups: list[int] = []
     first, at = start, 0
     for group in range(metadata.num_row_groups):
@@ -66,7 +66,8 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[lis
 
 
 def _checked(table: Table, file: pq.ParquetFile) -> Schema:
-    """The columns that are read, and those of which only their values can tell whether they fit their declaration.
+    """Return the columns that are read, and those of which only their values can tell whether they fit their
+    declaration.
 
     A column of the declared type always fits, and the footer tells whether it holds a null."""
     by_name = {name.lower(): number for number, name in enumerate(file.schema_arrow.names)}

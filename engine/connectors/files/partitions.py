@@ -52,7 +52,8 @@ class Partitioner:
         self.written = Schema(tuple(field for at, field in enumerate(schema) if at not in self._left_out))
 
     def split(self, rows: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """The rows of each directory, in their order, without the event time; the directories as they first come."""
+        """Yield the rows of each directory, in their order, without the event time; the directories as they first
+        come."""
         table_rows = self._written_columns(rows)
         keys = self._keys(rows)
         if not keys:
@@ -68,7 +69,7 @@ class Partitioner:
             yield PartitionRows(self._folder(values), table_rows.filter(chosen), *times)
 
     def _written_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that go into files, and hidden ones but the event time."""
+        """Return the columns that go into files, and hidden ones but the event time."""
         names = [None if at in self._left_out else name for at, name in enumerate(rows.schema.names)]
         return rows.select(
             [at for at, name in enumerate(names) if name is not None and (at < self._width or name != EVENT_TIME)]
@@ -106,7 +107,7 @@ class Partitioner:
 
 
 def _coarse(times: pa.TimestampArray, pattern: str) -> pa.TimestampArray:
-    """The times as coarse as the pattern allows, so that few of them differ."""
+    """Return the times as coarse as the pattern allows, so that few of them differ."""
     directives = {pattern[at + 1] for at in range(len(pattern) - 1) if pattern[at] == "%"}
     if directives <= set("Yymdj%"):
         return pc.floor_temporal(times, unit="day")
@@ -118,7 +119,7 @@ def _coarse(times: pa.TimestampArray, pattern: str) -> pa.TimestampArray:
 
 
 def _codes(keys: list[pa.Array]) -> pa.DictionaryArray:
-    """A number per combination of keys."""
+    """Return a number per combination of keys."""
     texts = [
         pc.binary_join_element_wise(pc.if_else(key.is_valid(), "=", "-"), pc.fill_null(key.cast(pa.string()), ""), "")
         for key in keys

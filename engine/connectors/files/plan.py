@@ -36,7 +36,7 @@ class Layout:
     marks: bool = False
 
     def folder(self, segment: Segment) -> TimeDirectory | None:
-        """The directory of time that a segment belongs to."""
+        """Return the directory of time that a segment belongs to."""
         if not self.marks or segment.until is None:
             return None
         parts = segment.partition.split("/")
@@ -60,7 +60,7 @@ def plan(
     layout: Layout,
     outside: Outside,
 ) -> EpochManifest:
-    """The manifest of an epoch."""
+    """Return the manifest of an epoch."""
     moment = Moment(outside.now, epoch.watermark, epoch.is_last)
     files = grow(before.open, segments, outside.now, epoch.watermark_before)
     final = [file for file in files if is_due(file, layout.policy, moment)]
@@ -81,7 +81,7 @@ def plan(
 
 
 def _markers(complete: Sequence[TimeDirectory], outside: Outside) -> list[PublishedFile]:
-    """The empty files that tell of complete directories."""
+    """Return the empty files that tell of complete directories."""
     names = (f"{folder.name}/{MARKER}" for folder in complete)
     return [PublishedFile(name, 0, ()) for name in names if not outside.is_marked(name)]
 
@@ -93,7 +93,7 @@ def _published(file: OpenFile, layout: Layout, stem: str) -> PublishedFile:
 
 
 def _latest(folders: Sequence[TimeDirectory]) -> list[TimeDirectory]:
-    """Each directory once, with the latest end."""
+    """Return each directory once, with the latest end."""
     latest: dict[str, int] = {}
     for folder in folders:
         latest[folder.name] = max(folder.until, latest.get(folder.name, folder.until))

@@ -74,7 +74,7 @@ class RollingFilesSink:
         self._clock = clock
 
     def open(self, epoch: Epoch, task: int) -> RollingFilesWriter:
-        """A writer of one segment per partition."""
+        """Return a writer of one segment per partition."""
         segments = FileSegments(self._table, self._partitioner.written, self._directory, epoch, task)
         return RollingFilesWriter(self._partitioner, segments, self._directory, epoch)
 
@@ -181,7 +181,7 @@ class RollingFilesWriter:
 
 
 def open_target(location: Location, options: StorageOptions, context: SinkContext) -> FileTarget:
-    """The directory or bucket that a table's files go to."""
+    """Return the directory or bucket that a table's files go to."""
     if isinstance(location, Path):
         return Directory(location, context.directory)
     from engine.connectors.files.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3

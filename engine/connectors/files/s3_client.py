@@ -41,7 +41,7 @@ _FLEETING = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingEx
 
 
 def connect(prefix: Prefix, options: BucketOptions) -> Any:
-    """The client of a bucket; the same one for the same options, since making one is slow."""
+    """Return the client of a bucket; the same one for the same options, since making one is slow."""
     endpoint = prefix.endpoint or options.endpoint
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
     if endpoint is not None:
@@ -74,7 +74,7 @@ def _client(endpoint: str | None, region: str | None, key_id: str | None, key: s
 
 
 def code_of(error: Exception) -> str:
-    """The code of a server's answer."""
+    """Return the code of a server's answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 

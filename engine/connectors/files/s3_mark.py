@@ -20,7 +20,7 @@ class MarkObject:
     options: StorageOptions
 
     def read(self) -> bytes | None:
-        """The content of the object."""
+        """Return the content of the object."""
         with errors_explained(self.prefix):
             try:
                 content: bytes = self._client.get_object(**self._where)["Body"].read()

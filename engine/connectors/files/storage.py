@@ -29,7 +29,7 @@ class Prefix:
     endpoint: str | None = None
 
     def key(self, name: str) -> str:
-        """The key of a file by its name below the prefix."""
+        """Return the key of a file by its name below the prefix."""
         return f"{self.prefix}/{name}" if self.prefix else name
 
     @property
@@ -47,7 +47,7 @@ Location: TypeAlias = Path | Prefix
 
 
 def read_location(text: str) -> Location:
-    """The location that a path names; ValueError, with what is wrong, when it is none that can be written."""
+    """Return the location that a path names; ValueError, with what is wrong, when it is none that can be written."""
     if _SCHEME.match(text) is None:
         return Path(text)
     if text.lower().startswith("file://"):
@@ -75,14 +75,14 @@ def _is_location(text: str) -> str:
 
 
 def location_name(location: Location, options: StorageOptions) -> str:
-    """The name of a location among the targets of all sinks."""
+    """Return the name of a location among the targets of all sinks."""
     if isinstance(location, Path):
         return file_name(location)
     return bucket_name(location.bucket, location.prefix, location.endpoint or options.endpoint)
 
 
 def place_of(location: Location) -> str:
-    """The URI by which others know a location, whichever server has the bucket."""
+    """Return the URI by which others know a location, whichever server has the bucket."""
     return file_name(location) if isinstance(location, Path) else location.url.rstrip("/")
 
 

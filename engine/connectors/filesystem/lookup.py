@@ -53,7 +53,7 @@ class FilesystemLookup:
         self._files = files
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        """The rows of these keys."""
+        """Return the rows of these keys."""
         numbers = [self._numbers.get(key) for key in keys.to_pylist()]
         present = [position for position, number in enumerate(numbers) if number is not None]
         rows = self._rows.take(pa.array([numbers[position] for position in present], pa.int64()))

@@ -12,7 +12,7 @@ from engine.formats.parquet import ParquetOptions
 
 
 def open_filesystem_sink(table: Table, options: FilesystemSinkOptions, context: SinkContext) -> RollingFilesSink:
-    """The sink of a table of files."""
+    """Return the sink of a table of files."""
     suffix = suffix_of(table) if options.suffix is None else options.suffix
     marks = options.time_pattern is not None and options.complete_marker
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(options.fields), marks)

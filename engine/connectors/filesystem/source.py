@@ -79,7 +79,7 @@ class FilesystemSource:
         return position.is_done and not any(_is_after(file, position) for file in self._list())
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The files between two positions, large ones cut, divided in order. A slice names its ranges itself, so
+        """Return the files between two positions, large ones cut, divided in order. A slice names its ranges itself, so
         that its task need not look for the files again."""
         if start == end:
             return ()
@@ -93,7 +93,7 @@ class FilesystemSource:
         )
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The rows of a slice."""
+        """Yield the rows of a slice."""
         for name, start, end in self._ranges_of(task_slice):
             path = self._path(name)
             if self._is_parquet:
@@ -148,13 +148,13 @@ class FilesystemSource:
         return (position.leave() if cut.is_end else position.move(cut.byte)), counted
 
     def _fixed(self, file_range: FileRange) -> FileRange:
-        """The range with the end that its file had when it was listed: what is appended later is not its."""
+        """Return the range with the end that its file had when it was listed: what is appended later is not its."""
         if file_range.end is not None or self._is_parquet or self._compression(self._path(file_range.name)) != "none":
             return file_range
         return replace(file_range, end=file_range.size)
 
     def _cut(self, file_range: FileRange, size: int) -> Iterator[FileRange]:
-        """A range as ranges of about that size, where its file can be cut."""
+        """Yield a range as ranges of about that size, where its file can be cut."""
         path = self._path(file_range.name)
         # an object is not fetched only to find out where it can be cut
         if file_range.weight <= size or not isinstance(path, Path) or not self._can_be_cut(path):
@@ -198,7 +198,7 @@ def _is_after(file: ListedFile, position: FilePosition) -> bool:
 
 
 def _divide(ranges: Sequence[FileRange], tasks: int) -> list[list[FileRange]]:
-    """The ranges in order, in at most `tasks` groups of about equal weight."""
+    """Return the ranges in order, in at most `tasks` groups of about equal weight."""
     share = sum(file_range.weight for file_range in ranges) / max(tasks, 1)
     groups: list[list[FileRange]] = []
     assigned_weight = 0

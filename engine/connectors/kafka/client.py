@@ -26,7 +26,7 @@ ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"
 
 
 def client_config(options: KafkaOptions, **more: str | int | float | bool) -> ClientConfig:
-    """The options of a client. `more` are ours, with underscores for dots; no script can change them."""
+    """Return the options of a client. `more` are ours, with underscores for dots; no script can change them."""
     config: ClientConfig = {
         "client.id": "arroyo",
         "reconnect.backoff.max.ms": 1000,
@@ -79,7 +79,7 @@ def errors_explained(
 
 
 def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -> EngineError:
-    """The client's error as one of ours: an option that is wrong, a refusal, or of `kind`."""
+    """Return the client's error as one of ours: an option that is wrong, a refusal, or of `kind`."""
     code = error.code()
     if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
         return refused_options(error)
@@ -97,7 +97,8 @@ def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -
 
 
 def refused_options(error: KafkaError) -> OptionValueError:
-    """The error of options that fit a script and not the client: certificates that it cannot read, and the like."""
+    """Return the error of options that fit a script and not the client: certificates that it cannot read, and the
+    like."""
     return OptionValueError(
         f"the Kafka client rejects its options: {error.str()}", hint="check the options ssl.*, and client_configs"
     )

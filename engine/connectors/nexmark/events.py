@@ -81,7 +81,7 @@ def pools(seed: int) -> Pools:
 
 
 def _urls(seed: int, words: pa.StringArray) -> pa.StringArray:
-    """A page for each channel; nine of ten tell the channel's number."""
+    """Return a page for each channel; nine of ten tell the channel's number."""
     numbers = np.arange(_CHANNELS + len(_HOT_CHANNELS), dtype=np.int64)
     ids, has_id = _below(numbers, seed, 101, 1 << 31), _below(numbers, seed, 102, 10) > 0
     picked = [words.take(_index(_below(numbers, seed, lane, _POOL))).to_pylist() for lane in (103, 104, 105)]
@@ -101,7 +101,7 @@ class EventMaker:
         self._spacing = spacing_micros
 
     def __call__(self, numbers: Numbers, micros: Numbers) -> pa.RecordBatch:
-        """One event per number; the same numbers and times give the same events."""
+        """Return one event per number; the same numbers and times give the same events."""
         offsets = numbers % _PERIOD
         kinds = {
             "person": (offsets == 0, self._people),
@@ -174,7 +174,7 @@ class EventMaker:
 def _scatter(
     mask: npt.NDArray[np.bool_], make: Callable[[Numbers, Numbers], pa.StructArray], numbers: Numbers, micros: Numbers
 ) -> pa.StructArray:
-    """The structs of the events where `mask` holds, null elsewhere."""
+    """Return the structs of the events where `mask` holds, null elsewhere."""
     events = make(numbers[mask], micros[mask])
     return events.take(pa.array(np.cumsum(mask) - 1, pa.int64(), mask=~mask))
 
@@ -184,7 +184,7 @@ def _last_person(numbers: Numbers) -> Numbers:
 
 
 def _last_auction(numbers: Numbers) -> Numbers:
-    """The newest auction when an event happens; -1 before the first, which only the first person sees."""
+    """Return the newest auction when an event happens; -1 before the first, which only the first person sees."""
     return numbers // _PERIOD * _AUCTIONS + np.clip(numbers % _PERIOD, 0, _AUCTIONS) - 1
 
 
@@ -200,7 +200,7 @@ def _price(random: Random, lane: int) -> Numbers:
 
 
 def _below(numbers: Numbers, seed: int, lane: int, limit: Numbers | int) -> Numbers:
-    """A number from 0 to below `limit` for each event: splitmix64 of event, lane and seed."""
+    """Return a number from 0 to below `limit` for each event: splitmix64 of event, lane and seed."""
     with np.errstate(over="ignore"):
         start = np.uint64((lane * 0xD1342543DE82EF95 + seed * 0x2545F4914F6CDD1D) % (1 << 64))
         word: Words = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
@@ -213,7 +213,7 @@ def _below(numbers: Numbers, seed: int, lane: int, limit: Numbers | int) -> Numb
 
 
 def _texts(seed: int, lane: int, shortest: int, longest: int) -> pa.StringArray:
-    """A pool of random words in lower case."""
+    """Return a pool of random words in lower case."""
     numbers = np.arange(_POOL, dtype=np.int64)
     lengths = (shortest + _below(numbers, seed, lane, longest - shortest + 1)).tolist()
     letters = _below(np.arange(sum(lengths), dtype=np.int64), seed, lane + 50, 26) + ord("a")

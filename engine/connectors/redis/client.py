@@ -28,7 +28,7 @@ _TIMES = 3
 
 
 def connect(options: RedisOptions) -> Client:
-    """A client; it connects when it is first used, and again when the connection is lost."""
+    """Return a client; it connects when it is first used, and again when the connection is lost."""
     password = None if options.password is None else options.password.get_secret_value()
     retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
     if options.address is not None:

@@ -31,7 +31,7 @@ class RedisLookup:
         """Every question is answered anew."""
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        """The rows of these keys."""
+        """Return the rows of these keys."""
         names: list[str] = keys.to_pylist()
         values: list[bytes | None] = []
         with errors_explained(self._options):
@@ -74,7 +74,7 @@ class RedisLookup:
 
 
 def _get(client: Client, names: list[str]) -> list[bytes | None]:
-    """The values of some keys; of a cluster each node is asked for its own."""
+    """Return the values of some keys; of a cluster each node is asked for its own."""
     from redis.cluster import RedisCluster  # noqa: PLC0415 - whoever got here has it
 
     values = client.mget_nonatomic(names) if isinstance(client, RedisCluster) else client.mget(names)

@@ -38,7 +38,7 @@ class RedisSink:
         self._directory = directory
 
     def open(self, epoch: Epoch, task: int) -> RedisWriter:
-        """A writer of one segment of commands."""
+        """Return a writer of one segment of commands."""
         return RedisWriter(self._table, self._options, ArrowSegment(self._directory, epoch, task, _STAGED))
 
     def probe(self) -> None:

@@ -33,7 +33,7 @@ class SingleFileSink:
         self._owner = context.owner
 
     def open(self, epoch: Epoch, task: int) -> LineWriter:
-        """A writer of one segment."""
+        """Return a writer of one segment."""
         return line_writer(self._table, self._directory, epoch, task, compression_of(self._path))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:

@@ -31,20 +31,20 @@ class SingleFileSource:
         return timedelta(0) if self._compression == "none" else LONGEST_SEARCH
 
     def partitions(self) -> Sequence[str]:
-        """One file, one partition."""
+        """Return one file, one partition."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
-        """The first byte; the file must be there."""
+        """Return the first byte; the file must be there."""
         size_of(self._path)
         return {"byte": 0}
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """The end of the file, or `max_rows` lines further."""
+        """Return the end of the file, or `max_rows` lines further."""
         return {partition: self._advance(position, max_rows) for partition, position in at.items()}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """The end of the file as it is now; a compressed one is read to its end whenever that is."""
+        """Return the end of the file as it is now; a compressed one is read to its end whenever that is."""
         return self.advance(at, None)
 
     def earlier(self, first: Position, second: Position) -> Position:
@@ -60,7 +60,7 @@ class SingleFileSource:
         return is_end or (self._compression == "none" and byte >= size_of(self._path))
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The range cut between lines; a compressed file is not cut."""
+        """Return the range cut between lines; a compressed file is not cut."""
         if start == end:
             return ()
         first, last = _from_position(start)[0], _from_position(end)[0]
@@ -72,7 +72,7 @@ class SingleFileSource:
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts))
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The rows of a slice."""
+        """Return the rows of a slice."""
         start, is_over = _from_position(task_slice.start)
         end, is_end = _from_position(task_slice.end)
         if is_over or task_slice.start == task_slice.end:

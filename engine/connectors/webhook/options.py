@@ -51,7 +51,7 @@ class WebhookOptions(Options):
 
 
 def read_headers(text: str) -> dict[str, str]:
-    """The headers of `name: value, name: value`."""
+    """Return the headers of `name: value, name: value`."""
     headers = {}
     for header in filter(None, (part.strip() for part in text.split(","))):
         name, colon, value = header.partition(":")

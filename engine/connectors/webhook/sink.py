@@ -54,7 +54,7 @@ class WebhookSink:
         self._directory = directory
 
     def open(self, epoch: Epoch, task: int) -> WebhookWriter:
-        """A writer of one segment of bodies."""
+        """Return a writer of one segment of bodies."""
         return WebhookWriter(self._table, ArrowSegment(self._directory, epoch, task, _STAGED))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:

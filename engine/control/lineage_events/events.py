@@ -60,7 +60,7 @@ class EventMaker:
     _datasets: dict[tuple[str, int], Datasets] = field(default_factory=dict)
 
     def make(self, told: ToldRun, telling: Telling) -> RunEvent:
-        """The event. What a run reads and writes is told at its begin and its end."""
+        """Return the event. What a run reads and writes is told at its begin and its end."""
         launched_at, version = told.launched_at, told.version
         with self.context.database.reading() as connection:
             if telling.generation != told.generation:
@@ -165,8 +165,8 @@ class Telling:
 
 
 def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) -> Telling | ToldRun | datetime | None:
-    """The next event; or what to go on from, without one; or when there will be one; None when something has to happen
-    first."""
+    """Return the next event; or what to go on from, without one; or when there will be one; None when something has
+    to happen first."""
     run = seen.run
     if told.stage == "new":
         return Telling("START", told.launched_at, told.generation, replace(told, stage="begun"))
@@ -197,7 +197,8 @@ def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) 
 
 
 def _relied_on(told: ToldRun, seen: Seen, now: datetime) -> Telling | None:
-    """The certificates of one run, as many as follow each other; those of a run that was not told of wait for it."""
+    """Return the certificates of one run, as many as follow each other; those of a run that was not told of wait for
+    it."""
     if not seen.certificates or seen.certificates[0][2] > told.generation:
         return None
     generation, after = seen.certificates[0][2], told

@@ -158,8 +158,8 @@ class LineageWatch:
 
 
 def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
-    """The newest run of a pipeline of which nothing was told yet; those before it are history, and previews are nobody
-    else's business."""
+    """Return the newest run of a pipeline of which nothing was told yet; those before it are history, and previews
+    are nobody else's business."""
     if previews.among(connection, [pipeline_id]):
         return None
     try:

@@ -49,7 +49,7 @@ def carry_out(context: Context, pipeline_id: str) -> None:
 
 
 def next_after(timetable: Timetable, now: datetime) -> datetime:
-    """The first instant of a timetable that comes; there is one, or it would have been refused."""
+    """Return the first instant of a timetable that comes; there is one, or it would have been refused."""
     instant = timetable.cron.after(now)
     assert instant is not None
     return instant

@@ -99,12 +99,12 @@ def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Ite
 
 
 def new_id() -> SpanId:
-    """An id of a trace of its own."""
+    """Return an id of a trace of its own."""
     return SpanId(1 + secrets.randbelow(2**128 - 1), 1 + secrets.randbelow(2**64 - 1))
 
 
 def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
-    """An epoch, with its phases."""
+    """Return an epoch, with its phases."""
     begin = moment = report.at - report.duration
     phases: list[Span] = []
     for name in PHASES:
@@ -124,8 +124,8 @@ def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
 
 
 def start_span(pipeline: str, run: Run, now: datetime, asked_by: SpanId | None = None) -> Span:
-    """The start of a run, from the launch of its process to its first epoch; in the trace of the deployment that has
-    asked for it, if one has."""
+    """Return the start of a run, from the launch of its process to its first epoch; in the trace of the deployment
+    that has asked for it, if one has."""
     called_at = run.hello_at or now
     steps = (Span("process", run.launched_at, called_at), Span("first_epoch", called_at, now))
     return Span("start", run.launched_at, now, _of_run(pipeline, run), steps, parent=asked_by)
@@ -146,8 +146,8 @@ class AskedStarts:
         self._asked[job_id] = (at, deployment)
 
     def take(self, run: Run) -> SpanId | None:
-        """The deployment that has asked for the start of a run which is up now. One that was launched before cannot be
-        meant: the run that was asked for is still to come."""
+        """Return the deployment that has asked for the start of a run which is up now. One that was launched before
+        cannot be meant: the run that was asked for is still to come."""
         match self._asked.get(run.job_id):
             case (at, deployment) if at <= run.launched_at:
                 del self._asked[run.job_id]

@@ -54,12 +54,12 @@ class _Ids(IdGenerator):
             self._of_thread.known = None
 
     def generate_span_id(self) -> int:
-        """The number of a span in its trace."""
+        """Return the number of a span in its trace."""
         known: SpanId | None = getattr(self._of_thread, "known", None)
         return self._random.generate_span_id() if known is None else known.span
 
     def generate_trace_id(self) -> int:
-        """The number of a trace."""
+        """Return the number of a trace."""
         known: SpanId | None = getattr(self._of_thread, "known", None)
         return self._random.generate_trace_id() if known is None else known.trace
 

@@ -99,8 +99,8 @@ def resume(context: Context) -> None:
 
 
 def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | None:
-    """The savepoint from before the upgrade that a job has failed in; None when it has not, or somebody has asked for
-    something since."""
+    """Return the savepoint from before the upgrade that a job has failed in; None when it has not, or somebody has
+    asked for something since."""
     pipeline, status = record.pipeline, record.status
     if status.state is not State.FAILED or status.version != pipeline.version or pipeline.restore is not None:
         return None

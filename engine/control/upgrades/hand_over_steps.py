@@ -197,7 +197,8 @@ class HandOvers:
             self._to(pair, "finishing", origin=_running(pair.origin), finishes=other)
 
     def _finish(self, pair: _Pair) -> str | None:
-        """The original runs what it had planned, and nothing more: wherever it stops now, nothing else is planned."""
+        """Return the original runs what it had planned, and nothing more: wherever it stops now, nothing else is
+        planned."""
         state, (_, other) = self.context.directory.state(pair.row.origin_id), self._standings(pair)
         if pair.origin.status.state is not _RUNS:
             return _failing(pair.origin)

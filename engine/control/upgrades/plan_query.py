@@ -50,7 +50,8 @@ def load_compiler() -> None:
 
 
 def objects_of(program: Program) -> str:
-    """A short text for what can read the objects that are kept of a program's functions; empty where none are."""
+    """Return a short text for what can read the objects that are kept of a program's functions; empty where none
+    are."""
     from engine.checkpoints.saved_query import objects_text  # noqa: PLC0415
 
     return objects_text(program.kept_objects)
@@ -68,7 +69,7 @@ def _tables(program: Program) -> Iterator[dict[str, str | None]]:
 
 
 def _kept(program: Program) -> Iterator[tuple[str, SinkKind]]:
-    """The sinks whose rows stay somewhere, not those that only show them or let them go."""
+    """Yield the sinks whose rows stay somewhere, not those that only show them or let them go."""
     from engine.connectors import sink_kind_of  # noqa: PLC0415
 
     for name in program.target_names:

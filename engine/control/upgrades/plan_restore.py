@@ -40,7 +40,7 @@ class RestorePlan:
     """Savepoint that is taken of the current state before that."""
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
-        """The pipeline of which this is desired; refused when it was changed since this was planned."""
+        """Return the pipeline of which this is desired; refused when it was changed since this was planned."""
         planned, current = self.record.pipeline, record.pipeline
         if (current.id, current.version) != (planned.id, planned.version):
             raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
@@ -116,7 +116,8 @@ def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
 def _origin(
     connection: Connection, manifest: SavepointManifest, saved: SavedQuery, stored: Savepoint, current: Version
 ) -> Version | None:
-    """The version that a savepoint belongs to; where that is not written down it is known by what the state says."""
+    """Return the version that a savepoint belongs to; where that is not written down it is known by what the state
+    says."""
     number = stored.version or manifest.origin.version
     if number is None:
         number = versions.of_saved(connection, current.pipeline_id, current.number, saved)
@@ -134,7 +135,8 @@ def _fits(context: Context, saved: SavedQuery, current: Version, origin: Version
 
 
 def plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
-    """The plan of the version that a savepoint is to bring back; refused where it does not go on from that state."""
+    """Return the plan of the version that a savepoint is to bring back; refused where it does not go on from that
+    state."""
     planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
     if manifest.fingerprint not in ("", planned.fingerprint):
         raise OtherVersionError(

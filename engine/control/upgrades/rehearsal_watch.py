@@ -188,7 +188,7 @@ class RehearsalWatch:
 
 
 def _settled(rehearsal: Rehearsal, at: datetime, result: Mapping[str, Any]) -> Rehearsal:
-    """One whose process has left a result."""
+    """Return one whose process has left a result."""
     if "code" in result:
         return rehearsal.failed(at, result["code"], result["message"], result["hint"])
     return rehearsal.played(at, result["report"], result["text"])

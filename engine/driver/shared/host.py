@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
 
 
 def listen(directory: Path) -> socket.socket:
-    """The socket that drivers call. Only who holds the lock of the start may ask for it."""
+    """Return the socket that drivers call. Only who holds the lock of the start may ask for it."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with short_path(directory) as path:
         Path(path).unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class Lodging:
     _asked: int = 0
 
     def move_in(self, log_dir: Path) -> Session:
-        """A session of this process's own in Java of the host, for a run whose logs are kept there."""
+        """Return a session of this process's own in Java of the host, for a run whose logs are kept there."""
         log_dir.mkdir(parents=True, exist_ok=True)
         line, answer = self._received(log_dir / "spark.log")
         self._line = line
@@ -151,7 +151,7 @@ class Lodging:
             end_now([self._java])
 
     def _ask(self, question: str) -> Mapping[str, object] | None:
-        """The answer of the host; None when it has hung up."""
+        """Return the answer of the host; None when it has hung up."""
         if self._line is None:
             return None
         with self._guard:
@@ -167,7 +167,7 @@ class Lodging:
         return None
 
     def _heard(self, line: Line) -> Mapping[str, object] | None:
-        """The answer to the last question; an earlier one may be answered that nobody waits for any more."""
+        """Return the answer to the last question; an earlier one may be answered that nobody waits for any more."""
         while (answer := line.hear()) is not None and answer.get("number") != self._asked:
             self._is_seen_off |= answer == SEEN_OFF
         return answer
@@ -183,7 +183,7 @@ def lodging(place: Lodging) -> Iterator[Lodging]:
 
 
 def call_host(directory: Path, wish: JavaWish, environment: Mapping[str, str]) -> Line:
-    """The line to the host of a directory, which is started where there is none."""
+    """Return the line to the host of a directory, which is started where there is none."""
     make_private(directory)
     end = time.monotonic() + _START_PATIENCE
     while (start := processes.try_lock(directory / START)) is None:
@@ -225,7 +225,7 @@ def _end_remains(directory: Path) -> None:
 
 
 def _call(directory: Path) -> Line | None:
-    """The line to a host; None where nobody listens. What else goes wrong says nothing of the host, which may be
+    """Return the line to a host; None where nobody listens. What else goes wrong says nothing of the host, which may be
     serving others. One that comes to nobody who has called, as when it is stopped, is not waited for without end."""
     end = time.monotonic() + _START_PATIENCE
     while True:
@@ -273,7 +273,7 @@ def _said(directory: Path) -> str:
 
 
 def _error_of(answer: Mapping[str, object]) -> EngineError:
-    """The error that a host has met when it started Java."""
+    """Return the error that a host has met when it started Java."""
     kinds = (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EngineError))
     kind = next((kind for kind in kinds if kind.code == answer["code"]), SharedJavaDiedError)
     hint = answer.get("hint")

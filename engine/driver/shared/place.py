@@ -48,8 +48,8 @@ def host_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def host_directory(hosts: Path, wish: JavaWish, environment: Mapping[str, str]) -> Path:
-    """The directory of the host for drivers that want this, and have this environment. Its name is the host's on the
-    whole machine, where another control plane may have drivers that want the same."""
+    """Return the directory of the host for drivers that want this, and have this environment. Its name is the host's
+    on the whole machine, where another control plane may have drivers that want the same."""
     text = f"{hosts.resolve()} {wish} {digest_of_surroundings(environment)}"
     return hosts / hashlib.sha256(text.encode()).hexdigest()[:16]
 

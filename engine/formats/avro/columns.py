@@ -23,7 +23,7 @@ _INSTANTS = {"timestamp-millis", "timestamp-micros"}
 
 
 def columns_of(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The fields of the record that a schema describes, and the names of those for which there is no type."""
+    """Return the fields of the record that a schema describes, and the names of those for which there is no type."""
     parse_schema(text)
     import json  # noqa: PLC0415
 
@@ -34,7 +34,7 @@ def columns_of(text: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
 
 
 def _type(schema: Any) -> tuple[types.Type | None, bool]:
-    """The type, and whether it may be NULL."""
+    """Return the type, and whether it may be NULL."""
     if isinstance(schema, list):
         others = [part for part in schema if part != "null"]
         if len(others) != 1:

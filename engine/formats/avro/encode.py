@@ -39,7 +39,7 @@ class AvroEncoder:
         raise TypeError("Avro has no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
         names = [name for name, _ in self._columns]
         columns = [
             _shaped(column.to_pylist(), shape) for (_, shape), column in zip(self._columns, rows.columns, strict=True)

@@ -32,13 +32,13 @@ AvroType: TypeAlias = "str | dict[str, object] | list[AvroType]"
 
 
 def avro_schema(schema: Schema, name: str = "Row") -> dict[str, object]:
-    """A record with the columns in order, each of which may be null unless it is NOT NULL."""
+    """Return a record with the columns in order, each of which may be null unless it is NOT NULL."""
     names = (f"{name}{number}" for number in count(1))
     return _record(name, [(field.name, field.type, field.nullable) for field in schema], names)
 
 
 def parse_schema(text: str) -> Any:
-    """A schema as fastavro reads and writes with it; refused when the text is none."""
+    """Return a schema as fastavro reads and writes with it; refused when the text is none."""
     try:
         return fastavro.parse_schema(json.loads(text))
     except (ValueError, TypeError, KeyError, fastavro.schema.SchemaParseException) as error:
@@ -48,7 +48,7 @@ def parse_schema(text: str) -> Any:
 
 
 def missing_registry() -> OptionValueError:
-    """The error of a table whose records need a registry and have none."""
+    """Return the error of a table whose records need a registry and have none."""
     return OptionValueError(
         "'avro.confluent_schema_registry' needs a schema registry", hint="set 'schema_registry.endpoint'"
     )

@@ -50,7 +50,7 @@ class DebeziumDecoder:
         return self._rows(self._records.decode_messages(payloads), lambda: payloads)
 
     def _rows(self, changes: Decoded, records: Callable[[], pa.BinaryArray]) -> Decoded:
-        """The rows of the changes that hold what their operation needs, and why the others do not."""
+        """Return the rows of the changes that hold what their operation needs, and why the others do not."""
         operations = _without_envelopes(changes.rows)
         numbers = np.arange(len(operations.takes)) if changes.origin is None else changes.origin.to_numpy()
         reasons = dict(self._reasons(operations))

@@ -32,15 +32,16 @@ class DebeziumEncoder:
         self._tail = "}" if options.include_schema else ""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """One line per change, each ended by a newline."""
+        """Return one line per change, each ended by a newline."""
         return join_texts(self._texts(rows)) if rows.num_rows else b""
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per change."""
+        """Return one payload per change."""
         return self._texts(rows).cast(pa.binary())
 
     def encode_changes(self, rows: pa.RecordBatch) -> tuple[pa.BinaryArray, pa.Int64Array]:
-        """One payload per change, and the row that each is about: the version after it, or the one before a delete."""
+        """Return one payload per change, and the row that each is about: the version after it, or the one before a
+        delete."""
         contents, before, after = self._changes(rows)
         origin = np.where(after == NONE, before, after)
         return self._written(contents, before, after).cast(pa.binary()), pa.array(origin)

@@ -28,8 +28,8 @@ NONE = -1
 
 
 def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """The changes that remain of those of one id, each as two indices: the version that was taken back, and the one
-    that was added. Equal rows of one id are as many rows; what is taken back and added again is no change."""
+    """Return the changes that remain of those of one id, each as two indices: the version that was taken back, and
+    the one that was added. Equal rows of one id are as many rows; what is taken back and added again is no change."""
     if not len(ids):
         return np.array([], np.int64), np.array([], np.int64)
     order = np.argsort(ids, kind="stable")
@@ -53,7 +53,7 @@ def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArr
 def _fold_long_run(
     rows: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray
 ) -> tuple[Numbers, Numbers]:
-    """The changes of one id, whose rows may be many."""
+    """Return the changes of one id, whose rows may be many."""
     texts = contents.take(pa.array(rows)).to_pylist()
     added: dict[str, list[int]] = {}
     retracted: dict[str, list[int]] = {}
@@ -76,7 +76,7 @@ def _side_by_side(retracted: Sequence[int], added: Sequence[int]) -> tuple[Numbe
 
 
 def _without_equal(before: Numbers, after: Numbers, contents: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """The changes that change anything, in the order in which they began."""
+    """Return the changes that change anything, in the order in which they began."""
     both = np.flatnonzero((before != NONE) & (after != NONE))
     same = pc.equal(contents.take(pa.array(before[both])), contents.take(pa.array(after[both])))
     keep = np.ones(len(before), np.bool_)

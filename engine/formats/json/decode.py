@@ -105,7 +105,7 @@ class JsonDecoder:
         return Decoded(decoded.rows, decoded.origin, [*bad, *decoded.bad])
 
     def _fast(self, block: bytes) -> Decoded | None:
-        """The whole block at once, or None when anything about it is unusual."""
+        """Return the whole block at once, or None when anything about it is unusual."""
         if not block:
             return Decoded(_empty(self._target), None)
         if not (block.isascii() or _is_utf8(block)):
@@ -218,7 +218,7 @@ class _Columns:
     def _finish(
         self, schema: Schema, columns: Sequence[pa.Array | pa.ChunkedArray], block: bytes
     ) -> pa.RecordBatch | None:
-        """The columns as the schema says; None if a value is unusual, or is missing where it must not be."""
+        """Return the columns as the schema says; None if a value is unusual, or is missing where it must not be."""
         try:
             arrays = {
                 field.name: finish(_in_one_chunk(column), field.type, self._options)
@@ -250,7 +250,7 @@ def _is_flat(block: bytes) -> bool:
 
 
 def _members_of_envelope(column: pa.ChunkedArray | pa.Array) -> list[pa.Array] | None:
-    """The columns inside the envelope of Kafka Connect; None if a record has none."""
+    """Return the columns inside the envelope of Kafka Connect; None if a record has none."""
     envelope = _in_one_chunk(column)
     return None if envelope.null_count else envelope.flatten()
 

@@ -35,7 +35,7 @@ _WHOLE_ZERO = re.compile(rb"-0(?![.eE0-9])")
 
 
 def raw_schema(schema: Schema, options: JsonOptions) -> pa.Schema | None:
-    """The types that Arrow's reader is asked for; None when it cannot read the values of a column."""
+    """Return the types that Arrow's reader is asked for; None when it cannot read the values of a column."""
     fields = [(field.name, _raw_type(field.type, options)) for field in schema]
     return None if any(kind is None for _, kind in fields) else pa.schema(fields)
 
@@ -45,7 +45,7 @@ class UnusualError(Exception):
 
 
 def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
-    """The block as Arrow reads it, or None when it is not one object to a line."""
+    """Return the block as Arrow reads it, or None when it is not one object to a line."""
     lines = count_objects(block)
     if lines is None or _has_constants(block):
         return None
@@ -86,7 +86,7 @@ def count_objects(block: bytes) -> int | None:
 
 
 def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
-    """The type that Arrow's reader is asked for; None when it cannot read such values."""
+    """Return the type that Arrow's reader is asked for; None when it cannot read such values."""
     match kind:
         case types.Boolean() | types.Integer() | types.Text():
             return to_arrow(kind)
@@ -108,7 +108,7 @@ def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
 
 
 def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
-    """Values as Arrow read them, as values of `kind`."""
+    """Return values as Arrow read them, as values of `kind`."""
     match kind:
         case types.Integer(signed=False):
             _check_range(array, kind)
@@ -183,7 +183,7 @@ def _check_exact(array: pa.Int64Array) -> None:
 
 
 def _least_and_greatest(array: pa.Array) -> tuple[int, int]:
-    """The least and the greatest value; zeros when all are NULL."""
+    """Return the least and the greatest value; zeros when all are NULL."""
     limits = pc.min_max(array).as_py()
     return (0, 0) if limits["min"] is None else (limits["min"], limits["max"])
 

@@ -73,7 +73,7 @@ class StructDecoder:
         self._kinds = [raw.field(name).type for name in self.schema.names]
 
     def decode(self, block: bytes) -> RawColumns | None:
-        """The columns of a block, or None when anything is unusual."""
+        """Return the columns of a block, or None when anything is unusual."""
         try:
             records = self._decoder.decode_lines(block)
             columns = [_array(read, records, kind) for read, kind in zip(self._read, self._kinds, strict=True)]
@@ -107,7 +107,7 @@ def _field(column: Field, options: JsonOptions, read: frozenset[str]) -> _Struct
 
 
 def _checked_kind(kind: types.Type) -> Any:
-    """The type that takes just the values that are good; None if the decoder has no such type."""
+    """Return the type that takes just the values that are good; None if the decoder has no such type."""
     match kind:
         case types.Integer(bits, signed):
             least, greatest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
@@ -147,7 +147,8 @@ def _array(read: Callable[[object], object], records: Sequence[object], kind: pa
 
 
 def _instants(texts: pa.StringArray) -> pa.TimestampArray:
-    """The instants: in micros as we have them, unless there are digits behind those, or no zone, or years far away."""
+    """Return the instants: in micros as we have them, unless there are digits behind those, or no zone, or years far
+    away."""
     try:
         instants = texts.cast(ARROW_TIMESTAMP)
     except pa.ArrowInvalid:

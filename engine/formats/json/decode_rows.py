@@ -35,7 +35,8 @@ Read: TypeAlias = Callable[[Value], object]
 
 
 def decode_rows(lines: Sequence[bytes], schema: Schema, options: JsonOptions) -> Decoded:
-    """The rows of the lines that hold a fitting record, and why the others do not. Blank lines are no records."""
+    """Return the rows of the lines that hold a fitting record, and why the others do not. Blank lines are no
+    records."""
     reads = [(field.name, field.nullable, _reader(field.type, options)) for field in schema]
     kind = types.Struct(tuple(types.Member(field.name, field.type) for field in schema))
     rows: list[list[object]] = []
@@ -140,7 +141,7 @@ def _read_integer(value: Value, kind: types.Integer) -> int:
 
 
 def _exact_integer(value: Value) -> int | None:
-    """The integer that a number or a text spells, however large; None when it spells none."""
+    """Return the integer that a number or a text spells, however large; None when it spells none."""
     if isinstance(value, SpelledNumber) and value.is_integer():
         return int(Decimal(value.text))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -205,7 +206,7 @@ def _read_instant(value: Value) -> int:
 
 
 def _read_day(value: Value) -> date:
-    """A day as it is written, or as Debezium and Arrow count them: days since 1970."""
+    """Return a day as it is written, or as Debezium and Arrow count them: days since 1970."""
     days = _whole_number(value)
     try:
         if days is not None:
@@ -261,7 +262,8 @@ def _read_decimal(value: Value, kind: types.Decimal, options: JsonOptions) -> De
 
 
 def read_decimal_bytes(text: str, scale: int) -> Decimal:
-    """The number whose digits are the base64 of a big-endian two's complement, `scale` of them behind the point."""
+    """Return the number whose digits are the base64 of a big-endian two's complement, `scale` of them behind the
+    point."""
     raw = base64.b64decode(text, validate=True)
     if not raw:
         raise ValueError

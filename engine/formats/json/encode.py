@@ -42,16 +42,16 @@ class JsonEncoder:
         self._tail = "}" if options.include_schema else ""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """One line per row, each ended by a newline."""
+        """Return one line per row, each ended by a newline."""
         return join_texts(self.texts(rows)) if rows.num_rows else b""
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
         records = self.texts(rows).cast(pa.binary())
         return pc.binary_join_element_wise(self._header, records, b"") if self._header else records
 
     def texts(self, rows: pa.RecordBatch) -> pa.StringArray:
-        """One text per row."""
+        """Return one text per row."""
         if self._options.unstructured:
             return pc.fill_null(rows.column(0), "null")
         texts = _object(rows.columns, self._kind, self._options)
@@ -61,7 +61,7 @@ class JsonEncoder:
 
 
 def join_texts(texts: pa.StringArray) -> bytes:
-    """The texts as lines, each ended by a newline."""
+    """Return the texts as lines, each ended by a newline."""
     # the joined lines lie side by side in one buffer, so that buffer is the answer
     return _contents(pc.binary_join_element_wise(texts, "\n", ""))
 
@@ -82,7 +82,7 @@ def _object(columns: Iterable[pa.Array], kind: types.Struct, options: JsonOption
 
 
 def _text(column: pa.Array, kind: types.Type, options: JsonOptions) -> pa.StringArray:
-    """Each value as JSON, NULL as null."""
+    """Return each value as JSON, NULL as null."""
     if column.null_count == len(column):
         return pa.array(["null"] * len(column), pa.string())
     return pc.fill_null(_text_or_null(column, kind, options), "null")
@@ -185,7 +185,7 @@ def _one_line(column: pa.StringArray) -> pa.StringArray:
 
 
 def _contents(column: pa.StringArray) -> bytes:
-    """The bytes of all texts, one behind the other."""
+    """Return the bytes of all texts, one behind the other."""
     offsets, data = column.buffers()[1:]
     if data is None or offsets is None:
         return b""
@@ -204,7 +204,7 @@ def _connect_schema(schema: Schema, options: JsonOptions) -> str:
 
 
 def connect_fields(schema: Schema, options: JsonOptions) -> list[dict[str, object]]:
-    """The columns as Kafka Connect describes them."""
+    """Return the columns as Kafka Connect describes them."""
     return [{"field": field.name, "optional": field.nullable, **_connect_type(field.type, options)} for field in schema]
 
 
@@ -242,7 +242,7 @@ def _connect_type(kind: types.Type, options: JsonOptions) -> dict[str, object]:
 
 
 def json_schema(schema: Schema, options: JsonOptions) -> dict[str, object]:
-    """An object with the columns, each of which may be null unless it is NOT NULL."""
+    """Return an object with the columns, each of which may be null unless it is NOT NULL."""
     columns = {field.name: _json_type(field.type, options) for field in schema}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -46,7 +46,7 @@ class SpelledNumber(float):
     text: str
 
     def __new__(cls, text: str) -> SpelledNumber:
-        """The number of a text."""
+        """Return the number of a text."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -69,7 +69,7 @@ _BLANK = " \t\r\n"
 
 
 def parse_record(text: str, kind: types.Struct | None) -> Value:
-    """The value that the whole text is; `kind` is the type of the record, None when nothing in it stays text."""
+    """Return the value that the whole text is; `kind` is the type of the record, None when nothing in it stays text."""
     try:
         if kind is not None and _has_json(kind):
             start = _skip(text, 0)
@@ -102,7 +102,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _scan(text: str, at: int, kind: types.Type) -> tuple[Value, int]:
-    """The value that starts at `at`, and where it ends; parts of type JSON stay text."""
+    """Return the value that starts at `at`, and where it ends; parts of type JSON stay text."""
     match kind:
         case types.Json():
             value, end = _DECODER.raw_decode(text, at)
@@ -173,7 +173,7 @@ class InferredColumns:
 
 
 def infer_columns(records: Iterable[bytes]) -> InferredColumns:
-    """The columns of some records."""
+    """Return the columns of some records."""
     whole, count, strangers = _Seen(), 0, 0
     for record in records:
         content = _read(record)
@@ -209,7 +209,7 @@ class _Seen:
                 self.element.add(part)
 
     def type(self, depth: int) -> types.Type | None:
-        """The type that has all of them; None where there was no value."""
+        """Return the type that has all of them; None where there was no value."""
         match sorted(self.kinds):
             case []:
                 return None
@@ -260,7 +260,7 @@ def _kind(value: object) -> str:
 
 
 def _read(record: bytes) -> object:
-    """The value of a record; None where it is no JSON."""
+    """Return the value of a record; None where it is no JSON."""
     try:
         return json.loads(record, parse_constant=_refuse, parse_int=_read_whole)
     except (ValueError, RecursionError):

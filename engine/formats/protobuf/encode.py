@@ -54,7 +54,7 @@ class ProtobufEncoder:
         raise TypeError("Protobuf has no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
         columns = [column.to_pylist() for column in rows.columns]
         return pa.array([self._payload(row) for row in zip(*columns, strict=True)], pa.binary())
 
@@ -71,7 +71,7 @@ class ProtobufEncoder:
 
 
 def _registered(kind: Any, subject: Subject) -> bytes:
-    """The bytes before each message: the number of its schema, and the path of the message in its file."""
+    """Return the bytes before each message: the number of its schema, and the path of the message in its file."""
     foreign = [file.name for file in kind.file.dependencies if not file.name.startswith("google/protobuf/")]
     if foreign:
         raise OptionValueError(
@@ -125,7 +125,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def fields_of(kind: Any, columns: Iterable[tuple[str, types.Type]]) -> Fields:
-    """The field of each column, and how its values are shaped. Raises OptionValueError where there is none."""
+    """Return the field of each column, and how its values are shaped. Raises OptionValueError where there is none."""
     by_name = {field.name.lower(): field for field in kind.fields} | {field.name: field for field in kind.fields}
     fields = []
     for name, column in columns:

@@ -32,7 +32,7 @@ WRAPPERS = frozenset(
 
 
 def message_class(options: ProtobufOptions) -> Any:
-    """The class of the message that the options name."""
+    """Return the class of the message that the options name."""
     pool = descriptor_pool.DescriptorPool()
     try:
         files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor_bytes())
@@ -53,7 +53,7 @@ def message_class(options: ProtobufOptions) -> Any:
 
 
 def type_name(kind: int) -> str:
-    """The name of a field's type in a `.proto` file, such as `int64`."""
+    """Return the name of a field's type in a `.proto` file, such as `int64`."""
     return str(descriptor_pb2.FieldDescriptorProto.Type.Name(kind)).removeprefix("TYPE_").lower()
 
 

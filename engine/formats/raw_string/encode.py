@@ -10,7 +10,7 @@ class RawTextEncoder:
     """Encodes text as UTF-8; NULL is an empty record."""
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """One line per row, each ended by a newline."""
+        """Return one line per row, each ended by a newline."""
         values = pc.fill_null(rows.column(0), "")
         if not len(values):
             return b""
@@ -18,5 +18,5 @@ class RawTextEncoder:
         return f"{joined}\n".encode()
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
-        """One payload per row."""
+        """Return one payload per row."""
         return rows.column(0).cast(pa.binary())

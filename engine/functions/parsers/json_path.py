@@ -65,7 +65,7 @@ class Scanner:
         self.match(_BLANKS)
 
     def quoted(self) -> str | None:
-        """A text in single or double quotes, if one comes next."""
+        """Return a text in single or double quotes, if one comes next."""
         mark = self._text[self.position : self.position + 1]
         if mark not in ("'", '"'):
             return None
@@ -110,7 +110,7 @@ def select(root: Json, start: Json, segments: Sequence[PathSegment]) -> list[Jso
 
 
 def every_child(_: Json, value: Json) -> Iterator[Json]:
-    """The elements of an array, or the values of an object."""
+    """Yield the elements of an array, or the values of an object."""
     match value:
         case dict():
             yield from value.values()
@@ -119,7 +119,7 @@ def every_child(_: Json, value: Json) -> Iterator[Json]:
 
 
 def by_name(name: str) -> Selector:
-    """The member of an object."""
+    """Return the member of an object."""
 
     def select_member(_: Json, value: Json) -> Iterator[Json]:
         if isinstance(value, dict) and name in value:
@@ -129,7 +129,7 @@ def by_name(name: str) -> Selector:
 
 
 def by_index(index: int) -> Selector:
-    """The element of an array, counted from its end when negative."""
+    """Return the element of an array, counted from its end when negative."""
 
     def select_element(_: Json, value: Json) -> Iterator[Json]:
         if isinstance(value, list) and -len(value) <= index < len(value):
@@ -149,7 +149,7 @@ def by_slice(start: int | None, end: int | None, step: int) -> Selector:
 
 
 def by_condition(condition: Condition) -> Selector:
-    """The children of which a condition is true."""
+    """Return the children of which a condition is true."""
     return lambda root, value: (child for child in every_child(root, value) if condition(root, child))
 
 
@@ -179,7 +179,7 @@ def read_path(text: str) -> Query | None:
 
 
 def _segments(scanner: Scanner) -> tuple[PathSegment, ...]:
-    """All segments that follow each other; blanks behind the last one stay unread."""
+    """Return all segments that follow each other; blanks behind the last one stay unread."""
     segments: list[PathSegment] = []
     while True:
         end = scanner.position
@@ -251,7 +251,7 @@ class ConditionReader:
     read_segments: Callable[[Scanner], tuple[PathSegment, ...]]
 
     def condition(self) -> Condition:
-        """The condition that comes next."""
+        """Return the condition that comes next."""
         parts = [self._all_of()]
         while self._takes("||"):
             parts.append(self._all_of())
@@ -291,7 +291,8 @@ class ConditionReader:
         return lambda root, value: compare(left(root, value), right(root, value))
 
     def _operand(self) -> tuple[Operand, Literal["path", "truth", "value"]]:
-        """An operand and its kind: alone, a path asks whether there is something, and a value is no condition."""
+        """Return an operand and its kind: alone, a path asks whether there is something, and a value is no
+        condition."""
         self.scanner.skip_blanks()
         if self.scanner.take("@"):
             segments = self.read_segments(self.scanner)

@@ -69,7 +69,7 @@ def _hour_of_half_day(at: datetime) -> int:
 
 
 def _week(at: datetime, first: int) -> int:
-    """The week of the year, when weeks begin on that day; days before the first such day are in week 0."""
+    """Return the week of the year, when weeks begin on that day; days before the first such day are in week 0."""
     return (at.timetuple().tm_yday + 6 - (at.weekday() - first) % 7) // 7
 
 
@@ -119,7 +119,7 @@ _WORDS: Mapping[str, Callable[[datetime], str]] = {
 
 
 def _fraction(at: datetime, places: int | None) -> str:
-    """The digits of the second behind its point; without a count as many as are needed, in threes."""
+    """Return the digits of the second behind its point; without a count as many as are needed, in threes."""
     digits = f"{at.microsecond:06}000"
     if places is not None:
         return "." + digits[:places]
@@ -132,7 +132,7 @@ def is_format(text: str) -> bool:
 
 
 def write_instant(at: datetime, text: str) -> str:
-    """The instant in that format. Raises ValueError when it is none."""
+    """Return the instant in that format. Raises ValueError when it is none."""
     parts = _parts(text)
     if parts is None:
         raise ValueError(text)
@@ -221,7 +221,7 @@ def can_read(pattern: str) -> bool:
 
 
 def read_instant(text: str, pattern: str) -> datetime:
-    """The instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
+    """Return the instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
     parts = _expression(pattern).fullmatch(text)
     if parts is None:
         raise ValueError(f"{text!r} is not of the form {pattern!r}")
@@ -266,7 +266,7 @@ def _field(field: str) -> str:
 
 
 def _literally(text: str) -> str:
-    """The text itself, where white space is any amount of white space."""
+    """Return the text itself, where white space is any amount of white space."""
     return r"\s*".join(map(re.escape, re.split(r"\s+", text)))
 
 

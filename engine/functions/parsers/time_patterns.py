@@ -155,7 +155,7 @@ def _from_java(run: str) -> str | None:
 
 
 def from_postgres(pattern: str) -> str:
-    """A pattern of Postgres' in the letters of strftime.
+    """Return a pattern of Postgres' in the letters of strftime.
 
     >>> from_postgres('YYYY-MM "at" HH24')
     '%Y-%m at %H'

@@ -72,7 +72,7 @@ MAINTENANCE_TRIES = 3
 
 
 def slow_start(step: str | None) -> Failure:
-    """The failure of a run whose start has stayed at a step."""
+    """Return the failure of a run whose start has stayed at a step."""
     place = f" at the step {step!r}" if step else ""
     return failure_of(
         SlowStartError(
@@ -82,12 +82,12 @@ def slow_start(step: str | None) -> Failure:
 
 
 def hanging(task: MaintenanceTask) -> Failure:
-    """The failure of work on a state that does not come on."""
+    """Return the failure of work on a state that does not come on."""
     return _stuck(task, "has made no progress for too long")
 
 
 def endless(task: MaintenanceTask) -> Failure:
-    """The failure of work on a state that is busy for longer than a state of that size can take."""
+    """Return the failure of work on a state that is busy for longer than a state of that size can take."""
     return _stuck(task, "has been busy for far longer than a state of this size takes")
 
 
@@ -102,7 +102,7 @@ def _stuck(task: MaintenanceTask, what: str) -> Failure:
 
 
 def died(ending: str | None) -> Failure:
-    """The failure of a run whose process has ended without a word, but not without a trace."""
+    """Return the failure of a run whose process has ended without a word, but not without a trace."""
     if ending is None:
         return DIED
     return failure_of(DriverDiedError(f"the driver {ending}, without saying why", hint=_LAST_WORDS))
@@ -131,7 +131,7 @@ class Policy:
 
 
 def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
-    """The next step that brings the job closer to what is desired."""
+    """Return the next step that brings the job closer to what is desired."""
     if observation.maintenance is not None:
         return _follow(observation.maintenance, status, now, policy)
     # What a dead driver has started may still write: nothing may follow while any of it lives.
@@ -352,7 +352,7 @@ def _used_up(in_a_row: int, in_window: int, policy: Policy) -> str | None:
 
 
 def _in_window(status: Status, now: datetime, policy: Policy, *more: datetime) -> tuple[datetime, ...]:
-    """The failures that still count, and some more; without a limit nobody counts them."""
+    """Return the failures that still count, and some more; without a limit nobody counts them."""
     if policy.allowed_restarts < 0:
         return ()
     return tuple(at for at in (*status.failure_times, *more) if now - at < policy.restart_window)
@@ -363,8 +363,8 @@ def _is_healthy(status: Status, now: datetime, policy: Policy) -> bool:
 
 
 def _spread(job_id: str, outages: int) -> float:
-    """The share of a pause that a job waits, from a half to the whole: a broker that comes back is not met by all of
-    its jobs at once. Made of the job and the count, so that a decision can be repeated."""
+    """Return the share of a pause that a job waits, from a half to the whole: a broker that comes back is not met by
+    all of its jobs at once. Made of the job and the count, so that a decision can be repeated."""
     digest = hashlib.sha256(f"{job_id} {outages}".encode()).digest()
     return 0.5 + digest[0] / 512
 

@@ -106,7 +106,8 @@ def _leaves(before: JobRecord, after: Pipeline) -> bool:
 
 
 def _pause(facts: Facts, *, takes_over: bool) -> timedelta | None:
-    """The epoch in hand, and a start as the last ones were; of those that have taken over a state, if this one does."""
+    """Return the epoch in hand, and a start as the last ones were; of those that have taken over a state, if this
+    one does."""
     starts = facts.upgrades if takes_over else facts.starts
     if not starts:
         return None
@@ -228,7 +229,7 @@ def promised(status: Status, *, is_given_up: bool) -> Progress:
 
 
 def at_end(progress: Progress) -> Progress:
-    """The progress of a job that has finished: nothing older than the far future follows in any sink."""
+    """Return the progress of a job that has finished: nothing older than the far future follows in any sink."""
     done = SinkProgress(FAR_FUTURE, FAR_FUTURE)
     return Progress(progress.epoch, FAR_FUTURE, progress.sources, progress.lineage, dict.fromkeys(progress.sinks, done))
 

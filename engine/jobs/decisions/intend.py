@@ -92,7 +92,7 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
 
 
 def _enter(status: Status, state: State, now: datetime) -> Status:
-    """The status in another state; in the same one, nothing changes, the time of entry included."""
+    """Return the status in another state; in the same one, nothing changes, the time of entry included."""
     if status.state is state:
         return status
     assert may_follow(status.state, state), f"{status.state} is never followed by {state}"
@@ -100,8 +100,8 @@ def _enter(status: Status, state: State, now: datetime) -> Status:
 
 
 def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
-    """The status with one more generation, made of what is desired now. A start that was asked for, and the first of
-    another version, clear the count of failures, so that they have all their tries."""
+    """Return the status with one more generation, made of what is desired now. A start that was asked for, and the
+    first of another version, clear the count of failures, so that they have all their tries."""
     is_asked = desired.restarts_asked != status.restarts_done or desired.version != status.version
     failures, outages = (0, 0) if is_asked else (status.failures, status.outages)
     failure_times = () if is_asked else status.failure_times
@@ -124,7 +124,7 @@ def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
 
 
 def _failed(status: Status, recover: Recover) -> Status:
-    """The status with one more restart to come, and why."""
+    """Return the status with one more restart to come, and why."""
     return replace(
         status,
         failure=recover.failure,
@@ -218,8 +218,8 @@ def is_settled(pipeline: Pipeline, status: Status) -> bool:
 
 
 def other_interval(current: Version, interval: timedelta | None, now: datetime) -> Version:
-    """The version that only another checkpoint interval makes. It gives up the state that the current one has not given
-    up yet."""
+    """Return the version that only another checkpoint interval makes. It gives up the state that the current one has
+    not given up yet."""
     spec = replace(current.spec, checkpoint_interval=interval)
     return replace(current, number=current.number + 1, spec=spec, created_at=now, predecessors=())
 
@@ -272,8 +272,9 @@ def next_version(
     has_state: bool,
     upgrade: Upgrade | None = None,
 ) -> Version:
-    """The version that another spec makes. Refused when the state of the old plan does not fit the new one, and no
-    `upgrade` says how it is taken over. It gives up, or takes over, the state that the current one has not yet."""
+    """Return the version that another spec makes. Refused when the state of the old plan does not fit the new one,
+    and no `upgrade` says how it is taken over. It gives up, or takes over, the state that the current one has not
+    yet."""
     fits = is_bound_alike(current, plan)
     if upgrade is None and not force and fits:
         upgrade = current.upgrade
@@ -293,7 +294,7 @@ def next_version(
 
 
 def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:
-    """The version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
+    """Return the version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
     savepoint takes the place of what there is."""
     return plan.as_version(current.pipeline_id, current.number + 1, origin.spec, now)
 

@@ -18,7 +18,7 @@ class Order:
 
 
 def orders(status: Status, stop: StopMode) -> tuple[Order, ...]:
-    """The orders for the newest run of a job in this state, which is to be stopped like that."""
+    """Return the orders for the newest run of a job in this state, which is to be stopped like that."""
     match status.state:
         case State.CHECKPOINT_STOPPING if stop == "graceful":
             return (Order("graceful"),)

@@ -70,7 +70,7 @@ def takes_late_rows(graph: str | None, table: str | None) -> bool:
 
 
 def _scans(top: int, nodes: Mapping[int, Mapping[str, str]], below: Mapping[int, Sequence[int]]) -> Iterator[str]:
-    """The names of the tables that a node reads."""
+    """Yield the names of the tables that a node reads."""
     todo, seen = [top], set[int]()
     while todo:
         number = todo.pop()
@@ -343,8 +343,8 @@ def first_bucket(buckets: TimeBuckets, start: datetime | None, reached: datetime
 
 
 def late_epochs(consumer: Consumer, batches: Sequence[LateBatch]) -> Mapping[datetime, int]:
-    """The buckets for which rows came late in some batches, of those that were closed, by their beginnings; and the
-    newest epoch of these."""
+    """Return the buckets for which rows came late in some batches, of those that were closed, by their beginnings;
+    and the newest epoch of these."""
     epochs: dict[datetime, int] = {}
     for batch in batches:
         for sink, stretches in batch.sinks.items():

@@ -92,7 +92,7 @@ def way_back(
 
 
 def _one_before(current: int, saved: Sequence[SavedState]) -> int:
-    """The version whose state the current one has found: those in between never ran."""
+    """Return the version whose state the current one has found: those in between never ran."""
     return next((state.version for state in saved if state.before_version == current), current - 1)
 
 
@@ -117,8 +117,8 @@ class SinkAhead:
 def sinks_ahead(
     lasting: Sequence[tuple[str, str]], last: int | None, reached: int | None, rows: Mapping[int, Mapping[str, int]]
 ) -> list[SinkAhead]:
-    """The sinks that stay ahead when a pipeline that has reached an epoch goes back, and `last` is the last epoch that
-    stays. `rows` has the rows of each sink in those epochs that are known still."""
+    """Return the sinks that stay ahead when a pipeline that has reached an epoch goes back, and `last` is the last
+    epoch that stays. `rows` has the rows of each sink in those epochs that are known still."""
     if last is None or reached is None:
         return [SinkAhead(table, connector, None, None) for table, connector in lasting]
     epochs = range(last + 1, reached + 1)
@@ -137,8 +137,8 @@ def _sum(rows: Mapping[int, Mapping[str, int]], epochs: Sequence[int], table: st
 def _found(
     version: int, plans: Mapping[int, str], saved: Sequence[SavedState], upgraded: Collection[int]
 ) -> WayBack | None:
-    """The state that a version, or one with the same plan after it, was in when another plan took its place; else the
-    newest of its plan; else that which it had taken over itself."""
+    """Return the state that a version, or one with the same plan after it, was in when another plan took its place;
+    else the newest of its plan; else that which it had taken over itself."""
     behind = [state for state in saved if state.is_behind]
     meant = [state for state in behind if _fits(state, version, plans) and state.before_version > version]
     if meant:

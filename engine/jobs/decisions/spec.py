@@ -76,7 +76,7 @@ class PlannedQuery:
         force: bool = False,
         upgrade: Upgrade | None = None,
     ) -> Version:
-        """The spec that this is the plan of, once it is accepted."""
+        """Return the spec that this is the plan of, once it is accepted."""
         return Version(
             pipeline_id,
             number,

@@ -66,7 +66,7 @@ class Totals:
 
 
 def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
-    """The totals with further epochs, oldest first."""
+    """Return the totals with further epochs, oldest first."""
     totals = before
     for report in reports:
         phases = {
@@ -89,7 +89,7 @@ def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
 
 
 def add_restart(before: Totals, cause: Cause) -> Totals:
-    """The totals with one more start after a failure."""
+    """Return the totals with one more start after a failure."""
     return replace(before, restarts={**before.restarts, cause.value: before.restarts.get(cause.value, 0) + 1})
 
 
@@ -123,7 +123,7 @@ class EpochRows:
 
 
 def rows_per_second(newest: Sequence[EpochRows], now: datetime) -> float | None:
-    """The rows of the newest epoch, for each second since the epoch before, or since it was committed if that is
+    """Return the rows of the newest epoch, for each second since the epoch before, or since it was committed if that is
     longer; `newest` are the two newest, newest first. None while there are no two."""
     if len(newest) < 2:
         return None
@@ -164,7 +164,7 @@ class ToldRun:
 
 
 def table_of(node: Mapping[str, str]) -> str | None:
-    """The table that a node reads or writes, also one with spaces in its name; None of all other nodes."""
+    """Return the table that a node reads or writes, also one with spaces in its name; None of all other nodes."""
     operator = node["operator"]
     if operator not in ("Scan", "Write"):
         return None

@@ -62,7 +62,7 @@ class ForkServer:
     _rest: bytes = b""
 
     def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver:
-        """The driver of a run; OSError or ValueError where none came of it, and none will."""
+        """Return the driver of a run; OSError or ValueError where none came of it, and none will."""
         with self._guard:
             order = {"assignment": str(assignment), "log": str(log), "environment": dict(environment)}
             pid = self._ask(order)["pid"]
@@ -89,7 +89,7 @@ class ForkServer:
         self.process.wait()
 
     def _ask(self, question: Mapping[str, object]) -> Mapping[str, object]:
-        """The answer; where none comes, the server is ended."""
+        """Return the answer; where none comes, the server is ended."""
         try:
             answer = self._answer(question)
         except (OSError, ValueError):
@@ -128,7 +128,7 @@ class ForkedDrivers:
     _failed_at: float | None = None
 
     def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver | None:
-        """A driver that is a fork; None where it has to be started otherwise."""
+        """Return a driver that is a fork; None where it has to be started otherwise."""
         if len(environment.get(processes.MARK, "").encode()) > ROOM_FOR_MARK:
             return None
         if self._failed_at is not None and self.clock() - self._failed_at < _REST:
@@ -171,5 +171,5 @@ class ForkedDrivers:
 
 
 def room_for_mark() -> str:
-    """The mark of a server, which is as long as that of a fork may be."""
+    """Return the mark of a server, which is as long as that of a fork may be."""
     return f"forks/{os.getpid()}/".ljust(ROOM_FOR_MARK, "-")

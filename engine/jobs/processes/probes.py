@@ -117,7 +117,7 @@ class LocalProbes:
 
 
 def _without(secrets: Iterable[str], text: str) -> str:
-    """The text without secrets that a client has put into it, also as a URL or a literal would hold them."""
+    """Return the text without secrets that a client has put into it, also as a URL or a literal would hold them."""
     for secret in sorted((secret for secret in secrets if len(secret) >= _SHORTEST), key=len, reverse=True):
         for spelling in (secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]):
             text = text.replace(spelling, HIDDEN)
@@ -165,7 +165,7 @@ class LocalStateRows:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, order: RowsOrder) -> KeptRows:
-        """The rows that are ordered; never takes longer than the limit. Refused while others are being read."""
+        """Return the rows that are ordered; never takes longer than the limit. Refused while others are being read."""
         if not self._turn.acquire(blocking=False):
             raise StateRowsError("rows of a state are being read already", hint="try it again in a moment")
         try:

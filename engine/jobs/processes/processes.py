@@ -47,8 +47,8 @@ def kill_group(group: int) -> None:
 
 
 def marked(marker: str) -> list[int]:
-    """The living processes that were started, however remotely, by one that has this text in its environment: groups
-    and sessions can be left, an inherited environment is not."""
+    """Return the living processes that were started, however remotely, by one that has this text in its environment:
+    groups and sessions can be left, an inherited environment is not."""
     pids = []
     for entry in _PROC.iterdir() if _PROC.is_dir() else ():
         try:
@@ -122,8 +122,8 @@ def _is_member(pid: int, group: int) -> bool:
 
 
 def stat_fields(process: Path) -> list[str]:
-    """The fields of a process, by its directory below /proc, from its state on. Its name is left out: it may hold
-    anything, and where the kernel cuts it off it is not even text."""
+    """Return the fields of a process, by its directory below /proc, from its state on. Its name is left out: it may
+    hold anything, and where the kernel cuts it off it is not even text."""
     return (process / "stat").read_bytes().rpartition(b")")[2].decode("ascii").split()
 
 
@@ -132,7 +132,7 @@ _MOST = 16_384
 
 
 def last_words(log: Path) -> str:
-    """The end of what is in a log; empty where it has none, or there is no log."""
+    """Return the end of what is in a log; empty where it has none, or there is no log."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST))

@@ -129,7 +129,7 @@ def _until_none(look: Callable[[], list[int]], end: Callable[[list[int]], None],
 
 
 def folder_of(directory: DataDirectory, rehearsal_id: str) -> RehearsalFolder:
-    """The files of a rehearsal, as long as they are there."""
+    """Return the files of a rehearsal, as long as they are there."""
     return RehearsalFolder(directory.rehearsal(rehearsal_id))
 
 
@@ -170,11 +170,12 @@ class Liveness:
         self._begun_at = self._moved_at = self._looked_at = self.clock()
 
     def age(self) -> timedelta:
-        """The time since the work was begun. Who computes in circles comes on for ever, so it has an end, too."""
+        """Return the time since the work was begun. Who computes in circles comes on for ever, so it has an end,
+        too."""
         return timedelta(seconds=self.clock() - self._begun_at)
 
     def stillness(self) -> timedelta:
-        """The time since they came on last. A machine without /proc cannot tell, and says that they do."""
+        """Return the time since they came on last. A machine without /proc cannot tell, and says that they do."""
         now = self.clock()
         if not self.proc.is_dir():
             return timedelta(0)

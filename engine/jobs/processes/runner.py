@@ -71,7 +71,8 @@ class Runner(Protocol):
         """Start a driver; it runs on when this process ends."""
 
     def find(self, run: Run) -> Holder | None:
-        """The process of a run whose start was interrupted before its pid was written down; None if there is none."""
+        """Return the process of a run whose start was interrupted before its pid was written down; None if there is
+        none."""
 
     def look(self, run: Run) -> Process:
         """Return what is left of a run's process."""
@@ -152,7 +153,7 @@ class LocalRunner:
         return Holder(pid=pid, born=processes.born(pid) or "", generation=assignment.generation)
 
     def _started(self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]) -> int:
-        """The process of a driver: a spare, a fork, or one that is started anew."""
+        """Return the process of a driver: a spare, a fork, or one that is started anew."""
         marked = {**environment, processes.MARK: _mark(assignment.job_id, assignment.generation)}
         child = self._spare(assignment, path, log, environment)
         if child is None and self.forks is not None and assignment.settings.is_shared:
@@ -168,7 +169,7 @@ class LocalRunner:
     def _spare(
         self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | None:
-        """A process in reserve that is the run's driver from now on. How its processes are known is written down
+        """Return a process in reserve that is the run's driver from now on. How its processes are known is written down
         before it is told, so that they are found again whatever happens here."""
         spare = None if self.spares is None else self.spares.take(assignment)
         if spare is None:
@@ -192,7 +193,7 @@ class LocalRunner:
             return _mark(run.job_id, run.generation)
 
     def find(self, run: Run) -> Holder | None:
-        """The process that holds the pipeline's lock, if it is of this run."""
+        """Return the process that holds the pipeline's lock, if it is of this run."""
         lock = self.directory.driver_lock(run.pipeline_id)
         if not processes.is_locked(lock):
             return None
@@ -289,7 +290,7 @@ class LocalRunner:
         self._work.pop(pipeline_id, None)
 
     def _worked_on(self, pipeline_id: str, task: MaintenanceTask) -> Path:
-        """The directory that the work reads."""
+        """Return the directory that the work reads."""
         if isinstance(task, RestoreSavepoint):
             return self.directory.savepoint(task.restore.of_pipeline or pipeline_id, task.restore.savepoint_id)
         return StatePaths(self.directory.state(pipeline_id)).checkpoint

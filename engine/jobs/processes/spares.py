@@ -94,7 +94,7 @@ class Spare:
 
 
 def spare_mark(spare_id: str) -> str:
-    """The mark of a spare's processes."""
+    """Return the mark of a spare's processes."""
     return f"spare/{spare_id}"
 
 
@@ -118,7 +118,7 @@ class SpareDrivers:
         self._quiet_since = self.clock() + _FIRST - _QUIET
 
     def take(self, assignment: Assignment) -> Spare | None:
-        """A spare that can be the driver of a run, the warmest; from now on it is the caller's."""
+        """Return a spare that can be the driver of a run, the warmest; from now on it is the caller's."""
         with self._guard:
             self._quiet_since = self.clock()
             if not fits(assignment):

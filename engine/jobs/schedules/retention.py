@@ -70,7 +70,7 @@ def check_retention(policy: Retention) -> None:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of a name; refused when there is none."""
+    """Return the time zone of a name; refused when there is none."""
     if name == "UTC":
         return UTC
     try:
@@ -127,7 +127,7 @@ def _by_rules(savepoint: HeldSavepoint, policy: Retention, kept: str | None, now
 
 
 def _kept_by_rules(sound: Sequence[HeldSavepoint], policy: Retention) -> Mapping[str, str]:
-    """The savepoints that a rule keeps, with its words."""
+    """Return the savepoints that a rule keeps, with its words."""
     if (policy.keep_last, policy.daily, policy.weekly) == (None, None, None):
         return {savepoint.id: "it is not old enough to go" for savepoint in sound}
     zone = zone_of(policy.time_zone)

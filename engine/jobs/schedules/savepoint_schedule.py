@@ -83,7 +83,7 @@ class Cron:
     zone: tzinfo
 
     def after(self, instant: datetime) -> datetime | None:
-        """The first instant after this one; None where there is none, as on the 30th of February."""
+        """Return the first instant after this one; None where there is none, as on the 30th of February."""
         day = instant.astimezone(self.zone).date() - timedelta(days=1)
         for _ in range(_MOST_DAYS):
             # times that are left out around midnight may come after the first of the next day
@@ -94,7 +94,7 @@ class Cron:
         return None
 
     def until(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """The instants from `last` back to `first`, both included."""
+        """Yield the instants from `last` back to `first`, both included."""
         day = last.astimezone(self.zone).date() + timedelta(days=1)
         found: set[datetime] = set()
         end = first.astimezone(self.zone).date() - timedelta(days=1)
@@ -125,7 +125,7 @@ class Cron:
 
 
 def read_cron(text: str, zone: tzinfo) -> Cron:
-    """The cron expression that a text is; refused when it is none, or when it names no instant at all."""
+    """Return the cron expression that a text is; refused when it is none, or when it names no instant at all."""
     if len(text) > _MOST_TEXT:
         raise RetentionError("the cron expression is too long", hint=f"write one of at most {_MOST_TEXT} characters")
     fields = _NICKNAMES.get(text.strip().lower(), text).split()
@@ -151,7 +151,7 @@ def read_cron(text: str, zone: tzinfo) -> Cron:
 
 
 def read_weekdays(text: str) -> frozenset[int]:
-    """The days of the week that a field names, Sunday being 0."""
+    """Return the days of the week that a field names, Sunday being 0."""
     return frozenset(number % 7 for number in _values(text, _FIELDS[-1]))
 
 
@@ -248,7 +248,7 @@ class Timetable:
     zone: tzinfo
 
     def window_at(self, instant: datetime) -> Window | None:
-        """The window in which an instant lies, if there is one."""
+        """Return the window in which an instant lies, if there is one."""
         return next((window for window in self.windows if window.holds(instant, self.zone)), None)
 
 
@@ -343,7 +343,7 @@ def _unreadable(text: str) -> RetentionError:
 
 
 def words_of(schedule: Schedule) -> str:
-    """A schedule in one line."""
+    """Return a schedule in one line."""
     windows: Sequence[str] = [f"not in {window}" for window in schedule.blackout]
     more = [*["with a drill"] * schedule.drill, *["paused"] * schedule.paused]
     return ", ".join((f"{schedule.cron} in {schedule.time_zone}", *windows, *more))

@@ -17,7 +17,7 @@ from engine.values.durations import read_duration
 
 
 def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
-    """The function of that name or alias applied to the arguments, cast to what it takes.
+    """Return the function of that name or alias applied to the arguments, cast to what it takes.
 
     None when there is no such function or the arguments do not fit. A text literal takes on whatever type makes
     the call fit, as in Postgres: `seen > '2024-01-01'` compares timestamps.
@@ -49,7 +49,8 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
 
 
 def coerce(expr: Expr, kind: types.Type) -> Expr:
-    """The expression as that type, without a cast where it has it already; NULL and numbers just change their type."""
+    """Return the expression as that type, without a cast where it has it already; NULL and numbers just change their
+    type."""
     if expr.type == kind:
         return expr
     match expr:
@@ -65,7 +66,7 @@ def coerce(expr: Expr, kind: types.Type) -> Expr:
 
 
 def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
-    """The cast that a script asks for, or None when no value of the one type is ever one of the other."""
+    """Return the cast that a script asks for, or None when no value of the one type is ever one of the other."""
     if not can_cast(expr.type, kind):
         return None
     plain = coerce(expr, kind)
@@ -73,7 +74,7 @@ def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
 
 
 def _arrow_cast(value: Expr, name: str) -> Expr | None:
-    """The cast to a type of Arrow's. A whole number as a timestamp counts in the unit of that type."""
+    """Return the cast to a type of Arrow's. A whole number as a timestamp counts in the unit of that type."""
     kind = from_arrow_name(name)
     unit = arrow_unit(name)
     if unit is not None and isinstance(value.type, types.Integer):
@@ -138,7 +139,7 @@ _LOOKUPS = ("json_get", "json_as_text")
 
 
 def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """The arguments of a JSON function: when the JSON is itself looked up in another one, all keys in one go."""
+    """Return the arguments of a JSON function: when the JSON is itself looked up in another one, all keys in one go."""
     match arguments:
         case (Call(function, inside), *keys) if function in _LOOKUPS:
             return (*inside, *keys)
@@ -146,7 +147,7 @@ def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def part_as(part: Expr, kind: types.Type) -> Expr:
-    """A part of JSON as the value of the nearest type that is asked for: NULL where it holds something else."""
+    """Return a part of JSON as the value of the nearest type that is asked for: NULL where it holds something else."""
     function, result = _getter_of(kind)
     return Call(function, along_one_path((part,)), result)
 
@@ -165,7 +166,7 @@ def _getter_of(kind: types.Type) -> tuple[str, types.Type]:
 
 
 def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
-    """The values under their names; None when two are called the same, or there is none."""
+    """Return the values under their names; None when two are called the same, or there is none."""
     if not names or len({name.lower() for name in names}) < len(names):
         return None
     members = tuple(types.Member(name, value.type) for name, value in zip(names, values, strict=True))
@@ -173,7 +174,7 @@ def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
 
 
 def make_named_struct(arguments: Sequence[Expr]) -> Expr | None:
-    """Names and values by turns; None when a name is no constant text."""
+    """Return names and values by turns; None when a name is no constant text."""
     names = [name.value for name in arguments[::2] if isinstance(name, Literal) and isinstance(name.value, str)]
     if len(names) * 2 != len(arguments):
         return None

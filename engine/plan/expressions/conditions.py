@@ -54,7 +54,7 @@ class SplitCondition:
 
 
 def split_condition(condition: Expr, left: Schema, right: Schema) -> SplitCondition | None:
-    """The condition with everything that only reads one side as a column of it; None when what is left cannot be
+    """Return the condition with everything that only reads one side as a column of it; None when what is left cannot be
     evaluated without Spark. The new columns are `xl0`, ... and `xr0`, ..."""
     columns: tuple[list[Named], list[Named]] = ([], [])
 
@@ -76,21 +76,21 @@ def split_condition(condition: Expr, left: Schema, right: Schema) -> SplitCondit
 
 
 def conjuncts_of(condition: Expr) -> list[Expr]:
-    """The tests of a condition, in their order."""
+    """Return the tests of a condition, in their order."""
     if isinstance(condition, Call) and condition.function == "and":
         return [test for argument in condition.arguments for test in conjuncts_of(argument)]
     return [condition]
 
 
 def all_of(tests: Sequence[Expr]) -> Expr | None:
-    """The condition that all tests are true; None without any."""
+    """Return the condition that all tests are true; None without any."""
     if len(tests) < 2:
         return tests[0] if tests else None
     return Call("and", tuple(tests), types.BOOLEAN)
 
 
 def with_filter(rows: Node, tests: Sequence[Expr]) -> Node:
-    """The rows for which all tests are true."""
+    """Return the rows for which all tests are true."""
     condition = all_of(tests)
     return rows if condition is None else Filter(rows, condition)
 
@@ -120,7 +120,8 @@ _SYMMETRIC = {"=", "<>", "is_distinct_from", "is_not_distinct_from"}
 
 
 def turned(expr: Expr, text: Callable[[Expr], str]) -> Expr:
-    """The expression with all of its comparisons in one order; that of sides which are alike is that of their texts."""
+    """Return the expression with all of its comparisons in one order; that of sides which are alike is that of their
+    texts."""
 
     def turn(part: Expr) -> Expr:
         match part:

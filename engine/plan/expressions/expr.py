@@ -85,7 +85,7 @@ class Named:
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside, in order."""
+    """Return the expressions directly inside, in order."""
     match expr:
         case Call(_, arguments, when=when):
             return arguments if when is None else (*arguments, when)
@@ -98,19 +98,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it, outermost first."""
+    """Yield the expression and everything inside it, outermost first."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def columns_of(expr: Expr) -> frozenset[str]:
-    """The names of all columns that the expression reads."""
+    """Return the names of all columns that the expression reads."""
     return frozenset(part.name for part in walk(expr) if isinstance(part, Column))
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with `change` applied to every part, innermost first."""
+    """Return the expression with `change` applied to every part, innermost first."""
     match expr:
         case Call(_, arguments, when=when):
             guard = None if when is None else rewrite(when, change)
@@ -127,7 +127,7 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
-    """The expression with every outermost part for which `find` has something replaced by it."""
+    """Return the expression with every outermost part for which `find` has something replaced by it."""
     replacement = find(expr)
     if replacement is not None:
         return replacement
@@ -147,7 +147,7 @@ def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
 
 
 def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
-    """The expression with columns replaced by the expressions that define them."""
+    """Return the expression with columns replaced by the expressions that define them."""
     return rewrite(expr, lambda part: values.get(part.name, part) if isinstance(part, Column) else part)
 
 

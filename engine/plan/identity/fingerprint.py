@@ -125,7 +125,8 @@ class Tag:
 
 
 def stable_text(value: object) -> str:
-    """The text of a plan, an expression, a type, a schema, or a constant within one; TypeError for anything else."""
+    """Return the text of a plan, an expression, a type, a schema, or a constant within one; TypeError for anything
+    else."""
     match value:
         case tuple():
             inside = ", ".join(map(stable_text, value))
@@ -139,7 +140,7 @@ def stable_text(value: object) -> str:
 
 
 def tag_of(kind: type) -> Tag:
-    """The tag of a class; TypeError if it has none."""
+    """Return the tag of a class; TypeError if it has none."""
     if kind not in TAGS:
         raise TypeError(f"{kind.__name__} has no tag")
     parts = _TAG.fullmatch(TAGS[kind])
@@ -160,14 +161,14 @@ _STATEFUL = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop
 
 
 def pins_of(nodes: Iterable[Node]) -> frozenset[str]:
-    """All names in some trees."""
+    """Return all names in some trees."""
     return frozenset(
         part.pin for node in nodes for part in walk(node) if isinstance(part, _STATEFUL) and part.pin is not None
     )
 
 
 def with_pins_of(node: Node, other: Node) -> Node:
-    """The tree with the names of an equal one where it has none."""
+    """Return the tree with the names of an equal one where it has none."""
     return _named(node, other) if pins_of([other]) else node
 
 

@@ -77,7 +77,7 @@ class Meaning:
 
 
 def digest(*texts: str) -> str:
-    """A short text that stands for some long ones; marks of widths stay readable (`plan/state/widths.py`)."""
+    """Return a short text that stands for some long ones; marks of widths stay readable (`plan/state/widths.py`)."""
     text, marks = apart("\n".join(texts))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] + "".join(f"|{mark}" for mark in marks)
 
@@ -102,7 +102,7 @@ def text_of(expr: Expr, columns: Columns) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name that cannot be taken for anything else in a text."""
+    """Return a name that cannot be taken for anything else in a text."""
     return name if name.isidentifier() else repr(name)
 
 
@@ -161,7 +161,7 @@ class Meanings:
         return self._known[id(node)]
 
     def functions_in(self, exprs: Iterable[Expr]) -> frozenset[str]:
-        """The user's functions in some expressions, each with the text of its code."""
+        """Return the user's functions in some expressions, each with the text of its code."""
         calls = (part.function for expr in exprs for part in walk(expr) if isinstance(part, Call))
         return self.code_of(calls)
 
@@ -170,7 +170,7 @@ class Meanings:
         return frozenset(f"{name} {self.codes[name].text}" for name in names if name in self.codes)
 
     def kept_for(self, aggregate: str, *, as_objects: bool) -> frozenset[str]:
-        """A text for the code that what is kept for an aggregate is good for, if that is the user's."""
+        """Return a text for the code that what is kept for an aggregate is good for, if that is the user's."""
         if (code := self.codes.get(aggregate)) is None:
             return frozenset()
         return frozenset([f"{aggregate} {code.of_objects if as_objects else code.of_values}"])
@@ -228,7 +228,7 @@ class Meanings:
         return text_of(test, columns)
 
     def _further(self, below: Meaning, rows: Columns, columns: Columns, exprs: Sequence[Expr]) -> Meaning:
-        """The rows of a relation with more asked of them, and more in them."""
+        """Return the rows of a relation with more asked of them, and more in them."""
         called = below.functions | self.functions_in(exprs)
         return Meaning(below.origin, {**below.rows, **rows}, {**below.columns, **columns}, called)
 
@@ -276,7 +276,7 @@ class Meanings:
         return {name: f"{side} {self.of(below).columns[name]}" for side, below in sides for name in below.schema.names}
 
     def _columns_out(self, node: Grouping) -> Columns:
-        """The columns that come out, with what they mean within the operator."""
+        """Return the columns that come out, with what they mean within the operator."""
         if isinstance(node, UpdatingJoin | WindowJoin):
             sides = self.columns_of_sides(node)
             return {name: sides[name] for name in node.schema.names}
@@ -299,7 +299,8 @@ def _of_scan(scan: Scan) -> Meaning:
 
 
 def _of_union(union: Union, parts: Sequence[Meaning]) -> Meaning:
-    """Rows of several relations, in whatever order they stand. What is asked of only some of them is asked of those."""
+    """Return rows of several relations, in whatever order they stand. What is asked of only some of them is asked of
+    those."""
     order = sorted(range(len(parts)), key=lambda index: (parts[index].origin, sorted(parts[index].rows)))
     sorted_parts = [parts[index] for index in order]
     names = [union.inputs[index].schema.names for index in order]

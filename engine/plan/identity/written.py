@@ -18,7 +18,7 @@ from engine.types import Type
 
 
 def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
-    """A text for what the rows of each sink mean, by table. `codes` are as in `Meanings`."""
+    """Return a text for what the rows of each sink mean, by table. `codes` are as in `Meanings`."""
     meanings = Meanings(codes, parts.branches, turns=True)
     texts: dict[str, list[str]] = {}
     for write in parts.writes:
@@ -47,12 +47,12 @@ def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
 
 
 def calls_of(node: Node) -> Iterator[Call]:
-    """Every call in the expressions of the node and all nodes below it, whatever fields hold them."""
+    """Return every call in the expressions of the node and all nodes below it, whatever fields hold them."""
     return (call for relation in walk(node) for call in _inside(relation) if isinstance(call, Call))
 
 
 def functions_of(node: Node) -> Iterator[str]:
-    """The names of all functions and aggregates that the node and all nodes below it call."""
+    """Return the names of all functions and aggregates that the node and all nodes below it call."""
     return (call.function for relation in walk(node) for call in _inside(relation))
 
 

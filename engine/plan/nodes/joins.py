@@ -77,7 +77,8 @@ class LookupJoin(Node):
 
 
 def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
-    """The columns of both sides; those of a side that may be missing are nullable, those of a mere test not there."""
+    """Return the columns of both sides; those of a side that may be missing are nullable, those of a mere test not
+    there."""
     if kind in ("semi", "anti"):
         return left
     first = _nullable(left) if kind in ("right", "full") else left
@@ -90,7 +91,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def sides_read(join: WindowJoin | UpdatingJoin) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of the columns that a join reads of its left and of its right side in order to match rows."""
+    """Return the names of the columns that a join reads of its left and of its right side in order to match rows."""
     names: tuple[set[str], set[str]] = set(), set()
     for number, below in enumerate((join.left, join.right)):
         for pair in join.equal:

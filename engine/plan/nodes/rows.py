@@ -37,7 +37,7 @@ class Scan(Node):
 
 
 def pass_through(fields: Iterable[Field]) -> tuple[Named, ...]:
-    """Columns of an input, to be passed on by a `Project`."""
+    """Return columns of an input, to be passed on by a `Project`."""
     return tuple(Named(field.name, Column(field.name, field.type, field.nullable)) for field in fields)
 
 
@@ -194,6 +194,6 @@ class Top(Node):
 
 
 def columns_read(function: NamedOver) -> frozenset[str]:
-    """The names of the columns that one of the functions reads."""
+    """Return the names of the columns that one of the functions reads."""
     parts = (*function.arguments, *function.partition, *(order.expr for order in function.order))
     return frozenset[str]().union(*(columns_of(part) for part in parts))

@@ -150,13 +150,13 @@ class Partials(Node):
         return Schema((*self.columns, MERGED_ROWS, *last, *partial))
 
     def column_of(self, aggregate: Aggregate) -> str:
-        """The column that holds the aggregate of merged rows."""
+        """Return the column that holds the aggregate of merged rows."""
         if not aggregate.arguments:
             return MERGED_ROWS.name
         return next(named.name for named in self.aggregates if named.aggregate == aggregate)
 
     def columns_of(self, aggregate: Aggregate) -> tuple[str, ...]:
-        """The columns that hold the aggregate of merged rows; a sum also has how many numbers are in it."""
+        """Return the columns that hold the aggregate of merged rows; a sum also has how many numbers are in it."""
         aggregates = (aggregate, count_of(aggregate)) if aggregate.function == "sum" else (aggregate,)
         return tuple(map(self.column_of, aggregates))
 
@@ -203,7 +203,7 @@ class WindowAggregate(Node):
 
 
 def window_of(node: Node) -> tuple[Window, str | None] | None:
-    """The window that every row of a relation belongs to, and the column that holds it if one does."""
+    """Return the window that every row of a relation belongs to, and the column that holds it if one does."""
     match node:
         case WindowAggregate(source, window, name):
             inner = window_of(source) if isinstance(window, Carried) else None

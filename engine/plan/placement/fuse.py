@@ -113,7 +113,7 @@ def fused_tables(branches: Sequence[Node]) -> Mapping[str, Fused | Partials]:
 
 
 def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
-    """Every scan of a tree, with what stands right above it."""
+    """Yield every scan of a tree, with what stands right above it."""
     chain, source = chain_of(node)
     if isinstance(source, Scan):
         yield chain, source
@@ -122,8 +122,8 @@ def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
 
 
 def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
-    """The relation, which the `reader` above it reads, with all that can move moved into tables that it is alone to
-    read."""
+    """Return the relation, which the `reader` above it reads, with all that can move moved into tables that it is
+    alone to read."""
     if isinstance(node, WindowAggregate | UpdatingAggregate) and (merging := with_partials(node, alone)) is not None:
         return merging
     chain, source = chain_of(node)
@@ -140,7 +140,7 @@ def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
 
 
 def _any_of(conditions: Sequence[Expr | None]) -> Expr | None:
-    """The condition that at least one is true; None when one of them is always."""
+    """Return the condition that at least one is true; None when one of them is always."""
     tests = [test for test in dict.fromkeys(conditions) if test is not None]
     if len(tests) < 2 or None in conditions:
         return None if None in conditions else tests[0]
@@ -148,7 +148,7 @@ def _any_of(conditions: Sequence[Expr | None]) -> Expr | None:
 
 
 def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
-    """The columns that are read above the task."""
+    """Return the columns that are read above the task."""
     names = frozenset[str]()
     for reader in readers:
         names |= read_by(reader)
@@ -200,7 +200,7 @@ def _is_like_ours(name: str) -> bool:
 
 
 def _stretch(window: Window) -> Pane | Burst | None:
-    """The longest one of which all rows are in the same windows."""
+    """Return the longest one of which all rows are in the same windows."""
     match window:
         case Tumble(width):
             return Pane(width)
@@ -221,8 +221,8 @@ def _columns(scan: Scan, keys: Sequence[Expr]) -> Schema:
 
 
 def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
-    """The different aggregates, but for the count of rows, which is always there. An updating sum is kept with how many
-    numbers are in it."""
+    """Return the different aggregates, but for the count of rows, which is always there. An updating sum is kept
+    with how many numbers are in it."""
     different = dict.fromkeys(named.aggregate for named in aggregates if named.aggregate.arguments)
     if isinstance(node, UpdatingAggregate):
         different |= dict.fromkeys(count_of(aggregate) for aggregate in different if aggregate.function == "sum")
@@ -230,7 +230,7 @@ def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[
 
 
 def _aggregate(descent: Descent, aggregate: Aggregate) -> Aggregate | None:
-    """The aggregate, read off the scan, where partial ones of it are exact."""
+    """Return the aggregate, read off the scan, where partial ones of it are exact."""
     if aggregate.distinct or aggregate.order or aggregate.condition is not None:
         return None
     if not aggregate.arguments:
@@ -266,7 +266,7 @@ Chain: TypeAlias = Sequence[Filter | Project]
 
 
 def chain_of(node: Node) -> tuple[Chain, Node]:
-    """The filters and projections at the top of a tree, and what they read."""
+    """Return the filters and projections at the top of a tree, and what they read."""
     chain: list[Filter | Project] = []
     while isinstance(node, Filter | Project):
         chain.append(node)
@@ -304,7 +304,7 @@ class Descent:
 
     @classmethod
     def to(cls, scan: Scan) -> Descent:
-        """One that begins at a scan."""
+        """Return one that begins at a scan."""
         time = Column(EVENT_TIME, TIMESTAMP, nullable=False)
         columns = {field.name: Column(field.name, field.type, field.nullable) for field in scan.columns}
         return cls({**columns, EVENT_TIME: time})
@@ -335,7 +335,7 @@ class Descent:
         self.values = values
 
     def read_off(self, expr: Expr) -> Expr | None:
-        """The expression read off the scan; None where the task cannot compute it."""
+        """Return the expression read off the scan; None where the task cannot compute it."""
         if self._reads_unknown(expr):
             return None
         value = substitute(expr, self.values)

@@ -73,7 +73,7 @@ def _must_differ(left: Schema, right: Schema) -> None:
 
 
 def read_by(node: Node) -> frozenset[str]:
-    """The names of all columns that a node reads of its inputs."""
+    """Return the names of all columns that a node reads of its inputs."""
     nothing = frozenset[str]()
     match node:
         case Project(_, columns):

@@ -80,7 +80,7 @@ def split(writes: Sequence[Write]) -> Parts:
 
 
 def _tops(node: Node) -> Iterator[Node]:
-    """The highest relations that need not see a whole epoch."""
+    """Yield the highest relations that need not see a whole epoch."""
     if not _needs_epoch(node):
         yield node
         return
@@ -89,7 +89,7 @@ def _tops(node: Node) -> Iterator[Node]:
 
 
 def _windows_below(node: Node) -> WindowAggregate | None:
-    """The windows whose rows a relation only projects and filters."""
+    """Return the windows whose rows a relation only projects and filters."""
     while isinstance(node, Project | Filter):
         node = node.input
     return node if isinstance(node, WindowAggregate) and node.is_incremental else None

@@ -63,7 +63,7 @@ class WholeBranch:
 
 
 def whole_branch(parts: Parts) -> WholeBranch | None:
-    """The branch of fused parts that consist of nothing else than one that a task can do all of."""
+    """Return the branch of fused parts that consist of nothing else than one that a task can do all of."""
     if len(parts.branches) != 1 or [write.input for write in parts.writes] != [Branch(0, parts.branches[0].schema)]:
         return None
     [branch] = parts.branches
@@ -81,7 +81,7 @@ def whole_branch(parts: Parts) -> WholeBranch | None:
 
 
 def _projections_of(node: Node) -> tuple[list[Project], Node]:
-    """The projections that a relation begins with, the lowest first, and what is below them."""
+    """Return the projections that a relation begins with, the lowest first, and what is below them."""
     steps: list[Project] = []
     while isinstance(node, Project):
         steps.insert(0, node)
@@ -226,8 +226,8 @@ class Leading:
 
 
 def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
-    """The ranking below a filter that asks for its first places only, and what its rows must have to be there; None
-    where all rows are needed, or where it cannot be told from a whole number or an instant."""
+    """Return the ranking below a filter that asks for its first places only, and what its rows must have to be
+    there; None where all rows are needed, or where it cannot be told from a whole number or an instant."""
     for bound in bounds_of(node):
         over = _ranking(node.input, bound.column)
         leading = None if over is None else _leading(over, bound.most)
@@ -247,7 +247,7 @@ def leading_of_branch(parts: Parts) -> Leading | None:
 
 
 def _ranking(node: Node, name: str) -> Over | None:
-    """The relation that gives the column, if nothing lies between but columns that are passed on."""
+    """Return the relation that gives the column, if nothing lies between but columns that are passed on."""
     match node:
         case Over(functions=(function,)) if function.name == name:
             return node

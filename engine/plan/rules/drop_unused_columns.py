@@ -100,7 +100,7 @@ def _cut_updating_aggregate(node: UpdatingAggregate, names: frozenset[str], used
 
 
 def _without_others(node: Node, names: frozenset[str]) -> Node:
-    """The relation without columns that it has for other readers, so that they are not kept."""
+    """Return the relation without columns that it has for other readers, so that they are not kept."""
     fields = tuple(field for field in node.schema if field.name in names) or node.schema.fields[:1]
     if len(fields) == len(node.schema):
         return node

@@ -68,7 +68,7 @@ def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
 def _push(
     join: WindowJoin | UpdatingJoin, tests: Sequence[Expr], may: tuple[bool, bool]
 ) -> tuple[WindowJoin | UpdatingJoin, list[Expr]]:
-    """The join with those tests below it that may be there, and the others."""
+    """Return the join with those tests below it that may be there, and the others."""
     remaining = list(tests)
     if may[0]:
         movable, remaining = _tests_of_side(remaining, join.left)

@@ -53,14 +53,14 @@ Forms: TypeAlias = Mapping[int, Form]
 
 
 def form_of(operator: Operator) -> tuple[str, ...]:
-    """A text for what each aggregate of an operator means, in their order."""
+    """Return a text for what each aggregate of an operator means, in their order."""
     assert isinstance(operator.node, UpdatingAggregate)
     first = len(operator.node.keys)
     return tuple(part.meaning for part in operator.columns[first : first + len(operator.node.aggregates)])
 
 
 def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator], first_epoch: int) -> Parts:
-    """The plan, whose operators these are, as it runs over such a state from an epoch on."""
+    """Return the plan, whose operators these are, as it runs over such a state from an epoch on."""
     forms = {number: _beginning(form, first_epoch) for number, form in forms.items()}
     numbers = count()
     branches = [_with_forms(branch, forms, operators, numbers) for branch in parts.branches]
@@ -68,8 +68,8 @@ def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator], first_
 
 
 def _beginning(form: Form, first_epoch: int) -> Form:
-    """A form with the epoch in which all is to be told that is not told yet: the first of each run, since only buckets
-    know whether they have."""
+    """Return a form with the epoch in which all is to be told that is not told yet: the first of each run, since
+    only buckets know whether they have."""
     return form if form.retelling is None else replace(form, retelling=replace(form.retelling, epoch=first_epoch))
 
 
@@ -105,14 +105,14 @@ def _formerly(form: Form, wanted: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _widths(node: Node, formers: Formers) -> tuple[str, ...]:
-    """A text for the types of what is hashed: an aggregate may be called the same whatever they are."""
+    """Return a text for the types of what is hashed: an aggregate may be called the same whatever they are."""
     return (digest(stable_text((hashed_in(node), formers))),) if formers else ()
 
 
 def hashed_in(node: Node) -> tuple[tuple[Expr, ...], ...]:
-    """The values that an operator hashes: the keys of an aggregation, then what each aggregate takes; the columns of
-    both sides of a join, then what they are matched by; the columns of a ranking, its order, and its partition; the
-    keys of windows, which are hashed where they are kept by pane."""
+    """Return the values that an operator hashes: the keys of an aggregation, then what each aggregate takes; the
+    columns of both sides of a join, then what they are matched by; the columns of a ranking, its order, and its
+    partition; the keys of windows, which are hashed where they are kept by pane."""
     match node:
         case WindowAggregate(keys=keys):
             return (tuple(key.expr for key in keys),)
@@ -129,7 +129,7 @@ def hashed_in(node: Node) -> tuple[tuple[Expr, ...], ...]:
 
 
 def with_formers(node: Node, formers: Formers) -> Node:
-    """The operator over values that were in these types before."""
+    """Return the operator over values that were in these types before."""
     match node:
         case UpdatingAggregate() | UpdatingJoin() | UpdatingTop():
             return replace(node, formers=formers)

@@ -100,9 +100,9 @@ class Operator:
 
 
 def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
-    """Every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers: those of
-    a branch after those of the branches before, a node before all below it, the left before the right. Beside it is all
-    that stands above it, up to the next of them."""
+    """Yield every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers:
+    those of a branch after those of the branches before, a node before all below it, the left before the right.
+    Beside it is all that stands above it, up to the next of them."""
 
     def nodes(node: Node, path: Path) -> Iterator[tuple[Stateful, Path]]:
         if is_stateful(node):
@@ -122,8 +122,8 @@ def is_stateful(node: Node) -> TypeGuard[Stateful]:
 
 
 def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False) -> tuple[Operator, ...]:
-    """The operators of a plan, before anything was moved into the tasks of its sources. `codes` and `turns` are as in
-    `Meanings`."""
+    """Return the operators of a plan, before anything was moved into the tasks of its sources. `codes` and `turns`
+    are as in `Meanings`."""
     meanings = Meanings(codes, parts.branches, turns)
     operators = [
         _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
@@ -133,7 +133,7 @@ def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False
 
 
 def keepers_of_objects(parts: Parts) -> frozenset[str]:
-    """The user's aggregates of which objects are kept, and not the values that they have taken."""
+    """Return the user's aggregates of which objects are kept, and not the values that they have taken."""
     return frozenset(
         column.aggregate.function
         for _, node, _ in _stateful_nodes(parts)
@@ -144,7 +144,7 @@ def keepers_of_objects(parts: Parts) -> frozenset[str]:
 
 
 def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
-    """The tables that get what a branch releases."""
+    """Return the tables that get what a branch releases."""
     reads = (
         write for write in parts.writes for node in walk(write) if isinstance(node, Branch) and node.index == branch
     )
@@ -262,7 +262,7 @@ def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part
 
 
 def _kept(schema: Schema, columns: Columns) -> Iterator[Part]:
-    """The columns of rows that are kept as they are. Where one is a column of a table, it is called by that."""
+    """Yield the columns of rows that are kept as they are. Where one is a column of a table, it is called by that."""
     for field in schema:
         text = columns[field.name]
         yield _column(text if text.count("(") == 0 else field.name, text, field.type)
@@ -288,8 +288,8 @@ def _may_keep_objects(node: WindowAggregate | UpdatingAggregate, aggregate: Aggr
 
 
 def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
-    """The operators with ids that differ: those that only differ in their rows have a text for these in their id, and
-    those that do not even do that are counted."""
+    """Yield the operators with ids that differ: those that only differ in their rows have a text for these in their
+    id, and those that do not even do that are counted."""
     shared = Counter(operator.id for operator in operators)
     counted: Counter[str] = Counter()
     for operator in operators:
@@ -348,8 +348,8 @@ def _read(expr: Expr, columns: _Read) -> Iterator[int]:
 
 
 def _read_in_python(exprs: Iterable[Expr], columns: _Read) -> Iterator[int]:
-    """The aggregates that functions read which Spark does not compute itself: the user's, and those of ours that are
-    computed over Arrow."""
+    """Yield the aggregates that functions read which Spark does not compute itself: the user's, and those of ours
+    that are computed over Arrow."""
     for expr in exprs:
         for part in walk_expr(expr):
             if isinstance(part, Call) and (part.function not in FUNCTIONS or FUNCTIONS[part.function].is_computed):

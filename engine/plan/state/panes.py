@@ -38,7 +38,8 @@ _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.
 
 
 def fit_for_panes(operators: Sequence[Operator]) -> frozenset[int]:
-    """The numbers of the operators whose state can be kept by pane: above and below them nothing else keeps state."""
+    """Return the numbers of the operators whose state can be kept by pane: above and below them nothing else keeps
+    state."""
     read = {number for operator in operators for number in operator.below}
     return frozenset(
         operator.number
@@ -57,7 +58,7 @@ def is_fit(operator: Operator) -> bool:
 
 
 def with_panes(parts: Parts, numbers: Collection[int], operators: Sequence[Operator]) -> Parts:
-    """The plan, whose operators these are, as it runs where the state of some of them is kept by pane."""
+    """Return the plan, whose operators these are, as it runs where the state of some of them is kept by pane."""
     if not numbers:
         return parts
     counted = count()
@@ -65,12 +66,13 @@ def with_panes(parts: Parts, numbers: Collection[int], operators: Sequence[Opera
 
 
 def as_it_begins(parts: Parts, operators: Sequence[Operator]) -> Parts:
-    """The plan, whose operators these are, as it runs where all of them begin with nothing and may be kept by pane."""
+    """Return the plan, whose operators these are, as it runs where all of them begin with nothing and may be kept by
+    pane."""
     return with_panes(parts, fit_for_panes(operators), operators)
 
 
 def panes_in(parts: Parts) -> Collection[int]:
-    """The numbers of the operators of a plan whose state is kept by pane."""
+    """Return the numbers of the operators of a plan whose state is kept by pane."""
     nodes = (node for branch in parts.branches for node in walk(branch) if is_stateful(node))
     return {
         number for number, node in enumerate(nodes) if isinstance(node, WindowAggregate) and node.by_pane is not None
@@ -147,7 +149,7 @@ _COLUMNS = {
 
 
 def columns_of_aggregate(aggregate: Aggregate) -> tuple[WindowColumn, ...] | None:
-    """The columns that a window keeps of an aggregate; None where that is not known."""
+    """Return the columns that a window keeps of an aggregate; None where that is not known."""
     if aggregate.distinct or aggregate.order:
         return None
     if aggregate.function == "sum":

@@ -34,7 +34,8 @@ from engine.plan.tree import Node, walk
 
 
 def retained_states(parts: Parts) -> list[tuple[int, Node, str]]:
-    """Every operator that keeps something: the branch that it is in, the node, and what it keeps for how long."""
+    """Return every operator that keeps something: the branch that it is in, the node, and what it keeps for how
+    long."""
     nodes = [(index, node) for index, branch in enumerate(parts.branches) for node in walk(branch)]
     return [(index, node, state) for index, node in nodes if (state := state_of(node)) is not None]
 
@@ -96,7 +97,7 @@ def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
 
 
 def spell(length: timedelta) -> str:
-    """A length of time as a person would say it, and as an interval of SQL has it between its quotes."""
+    """Return a length of time as a person would say it, and as an interval of SQL has it between its quotes."""
     micros = length // timedelta(microseconds=1)
     for name, size in _SIZES:
         if micros % size == 0:

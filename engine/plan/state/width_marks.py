@@ -18,7 +18,7 @@ FormersText: TypeAlias = tuple[tuple[tuple[str, ...], ...], ...]
 
 
 def to_text(kind: Type) -> str:
-    """A type of numbers in a word."""
+    """Return a type of numbers in a word."""
     mark = mark_of(kind)
     assert mark is not None, kind
     return mark.strip("⟦⟧")
@@ -86,7 +86,7 @@ class Marked:
 
 
 def marked(text: str) -> Marked:
-    """A text of a plan without widths, taken apart."""
+    """Return a text of a plan without widths, taken apart."""
     left, runs = apart(text)
     return Marked(left, tuple(map(_narrowest, runs)))
 
@@ -99,7 +99,7 @@ def _narrowest(run: str) -> Type:
 
 
 def kind_of_mark(text: str) -> Type:
-    """The type that a mark without its brackets stands for; ValueError where it is none."""
+    """Return the type that a mark without its brackets stands for; ValueError where it is none."""
     kinds = list(_types_in(f"⟦{text}⟧"))
     if len(kinds) != 1:
         raise ValueError(text)

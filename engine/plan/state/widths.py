@@ -36,7 +36,7 @@ _TEXTUAL = (types.Text, types.Json, types.Boolean, Integer, Float, Decimal)
 
 
 def without_widths(parts: Parts) -> Parts:
-    """A plan whose numbers are as wide as can be, and marked with how wide they are."""
+    """Return a plan whose numbers are as wide as can be, and marked with how wide they are."""
     loosening = _Loosening()
     return replace(parts, branches=tuple(loosening.node(branch) for branch in parts.branches))
 
@@ -53,7 +53,7 @@ def _wide(kind: Type) -> Type:
 
 
 def _mark(expr: Expr, kind: Type) -> Expr:
-    """A number with a mark of how wide it is."""
+    """Return a number with a mark of how wide it is."""
     name = mark_of(kind)
     return expr if name is None else Member(expr, name, _wide(kind))
 
@@ -97,7 +97,7 @@ def _name(call: Call) -> str:
 
 
 def _marked_scan(scan: Scan, loose: Node) -> Node:
-    """A table whose numbers are marked where they are read, whether or not anything else is done with them."""
+    """Return a table whose numbers are marked where they are read, whether or not anything else is done with them."""
     columns = (Column(field.name, field.type, field.nullable) for field in scan.schema)
     return Project(loose, tuple(Named(column.name, _expr(column)) for column in columns))
 
@@ -109,7 +109,7 @@ class _Loosening:
     _known: dict[int, tuple[Node, Node]] = field(default_factory=dict)
 
     def node(self, node: Node) -> Node:
-        """A relation without widths."""
+        """Return a relation without widths."""
         if id(node) not in self._known:
             loose = self._fields_of(node)
             self._known[id(node)] = node, _marked_scan(node, loose) if isinstance(node, Scan) else loose

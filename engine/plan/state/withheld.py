@@ -62,7 +62,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def ranges_of(starts: Sequence[int], step: int) -> tuple[Range, ...]:
-    """The windows that start at these instants, in order, as ranges; one begins every `step`."""
+    """Return the windows that start at these instants, in order, as ranges; one begins every `step`."""
     gaps = sorted((after - before for before, after in pairwise(starts) if after - before > step), reverse=True)
     least = gaps[RANGES - 1] if len(gaps) >= RANGES else step
     ranges: list[Range] = []
@@ -85,7 +85,7 @@ def step_of(node: WindowAggregate) -> int:
 
 
 def withhold(parts: Parts, withheld: Withheld) -> Parts:
-    """The plan as it runs over such a state."""
+    """Return the plan as it runs over such a state."""
     if not withheld:
         return parts
     numbers = count()
@@ -115,7 +115,7 @@ def _unless_withheld(value: Expr, window: str, ranges: Sequence[Range]) -> Expr:
 
 
 def _tests(window: str, ranges: Sequence[Range]) -> list[Expr]:
-    """A test for each range, whether the window starts in it."""
+    """Return a test for each range, whether the window starts in it."""
     start = Member(Column(window, WINDOW, nullable=False), "start", TIMESTAMP)
     return [
         _call("and", _call(">=", start, _instant(first)), _call("<=", start, _instant(last))) for first, last in ranges
@@ -135,7 +135,7 @@ def _instant(micros: int) -> Expr:
 
 
 def pieces_of(branch: Node) -> list[Node]:
-    """The relations that a branch has the rows of, by UNION ALL, if it does; itself otherwise."""
+    """Return the relations that a branch has the rows of, by UNION ALL, if it does; itself otherwise."""
     top = branch
     while isinstance(top, Project):
         top = top.input
@@ -143,7 +143,7 @@ def pieces_of(branch: Node) -> list[Node]:
 
 
 def aggregate_of(piece: Node) -> UpdatingAggregate | None:
-    """The aggregate whose rows a relation only filters and projects; None where it does more."""
+    """Return the aggregate whose rows a relation only filters and projects; None where it does more."""
     node = piece
     while isinstance(node, Filter | Project):
         node = node.input
@@ -174,7 +174,7 @@ def mark_of(aggregate: UpdatingAggregate) -> str:
 
 
 def retold(branch: Node) -> Node:
-    """A branch as it runs over aggregates with a retelling: what is marked passes its conditions."""
+    """Return a branch as it runs over aggregates with a retelling: what is marked passes its conditions."""
     pieces = pieces_of(branch)
     if pieces != [branch]:
         return with_inputs(branch, [retold(below) for below in inputs_of(branch)])
@@ -198,6 +198,6 @@ def _projected(piece: Node, rows: Node) -> Node:
 
 
 def over_places(condition: Expr, places: dict[str, int]) -> Expr:
-    """A condition over columns that are called after their places: `c0`, `c1` and so on."""
+    """Return a condition over columns that are called after their places: `c0`, `c1` and so on."""
     columns = {part.name: part for part in walk(condition) if isinstance(part, Column)}
     return substitute(condition, {name: replace(column, name=f"c{places[name]}") for name, column in columns.items()})

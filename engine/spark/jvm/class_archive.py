@@ -42,7 +42,7 @@ class Archive:
         return "-Xlog:cds*=off", "-Xshare:auto", f"-XX:{option}={self.path}"
 
     def inherited(self) -> tuple[int, ...]:
-        """The files that the JVM must hold open."""
+        """Return the files that the JVM must hold open."""
         return () if self.lock is None else (self.lock,)
 
     def handed_over(self) -> None:
@@ -60,8 +60,8 @@ def cache_dir(env: Mapping[str, str]) -> Path:
 
 
 def find_archive(java: Java, jars: Sequence[Path], cache: Path, *, makes: bool = True) -> Archive | None:
-    """The archive for this Java and these folders of jars; else, when asked, the right to make it; None when another
-    JVM is just making it, or when there is no place for it."""
+    """Return the archive for this Java and these folders of jars; else, when asked, the right to make it; None when
+    another JVM is just making it, or when there is no place for it."""
     folder = cache / "classes"
     try:
         finished = folder / f"{_key(java, jars)}.jsa"
@@ -104,7 +104,7 @@ def _is_whole(draft: Path) -> bool:
 
 
 def _key(java: Java, jars: Sequence[Path]) -> str:
-    """A digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
+    """Return a digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
     program = java.path.resolve()
     digest = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
     release = program.parent.parent / "release"

@@ -56,7 +56,7 @@ class Door:
             return gateway_of_session().death() is not None
 
     def used(self) -> tuple[float, float]:
-        """The CPU time of its threads and tasks in Java, and how long its tasks ran. Raises TimeoutError."""
+        """Return the CPU time of its threads and tasks in Java, and how long its tasks ran. Raises TimeoutError."""
         return answer_within(
             _LOOK_PATIENCE, lambda: (float(self.lodger.cpuNanos()) / 1e9, float(self.lodger.taskMillis()) / 1e3)
         )
@@ -102,8 +102,8 @@ class HostJava:
         return java_process.death_of(gateway_of_session())
 
     def let_in(self, name: str, log: Path) -> Door:
-        """A door for a driver, under a name that no other has or had. What Spark says of its work goes to that file. A
-        Java that does not answer is an error."""
+        """Return a door for a driver, under a name that no other has or had. What Spark says of its work goes to
+        that file. A Java that does not answer is an error."""
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
         assert jvm is not None
         secret = secrets.token_hex(32)

@@ -171,7 +171,7 @@ def close_session(spark: SparkSession) -> None:
 
 
 def scratch_on_this_machine(spark: SparkSession) -> Path | None:
-    """The directory for files that last no longer than the session, if all tasks see it."""
+    """Return the directory for files that last no longer than the session, if all tasks see it."""
     settings = spark.sparkContext.getConf()
     scratch = settings.get("spark.local.dir") if (settings.get("spark.master") or "").startswith("local[") else None
     return None if scratch is None else Path(scratch)
@@ -199,7 +199,7 @@ def leave_state(spark: SparkSession) -> None:
 
 
 def gateway_of_session() -> java_process.Gateway:
-    """The JVM behind the session of this process."""
+    """Return the JVM behind the session of this process."""
     gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     return gateway
 
@@ -210,7 +210,7 @@ def set_gateway_of_session(gateway: java_process.Gateway) -> None:
 
 
 def _java_of_session() -> java_process.Gateway | SharedJava:
-    """The JVM behind the session of this process, whosever it is."""
+    """Return the JVM behind the session of this process, whosever it is."""
     java: java_process.Gateway | SharedJava = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     return java
 
@@ -273,8 +273,8 @@ def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) ->
 
 
 def join_session(port: int, secret: str, python: str, java: SharedJava, environment: Mapping[str, str]) -> SparkSession:
-    """A session of its own in Java of a host, which has a door there for this process, and forks its workers from
-    `python`. They have this added to their environment, and serve only who wants the same."""
+    """Return a session of its own in Java of a host, which has a door there for this process, and forks its workers
+    from `python`. They have this added to their environment, and serve only who wants the same."""
     os.environ["SPARK_HOME"] = str(java_process.spark_home())
     os.environ["PYSPARK_PYTHON"] = python
     import_what_spark_will()

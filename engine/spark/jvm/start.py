@@ -198,7 +198,7 @@ def folders_of_jars(home: Path) -> tuple[Path, ...]:
 
 
 def environment_of_processes() -> dict[str, str]:
-    """The environment of a JVM and of its Python processes, but for what only the JVM is told."""
+    """Return the environment of a JVM and of its Python processes, but for what only the JVM is told."""
     # with SPARK_HOME set, every Python process of Spark's would import pyspark from its zip: 0.5 s of compiling
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_") and key != "SPARK_HOME"}
     # pydantic need not look for plug-ins among the installed packages either
@@ -231,7 +231,7 @@ def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) 
 
 
 def _end_of(path: Path, begin: int) -> str:
-    """The end of a file, of what came after its first bytes; empty where there is none."""
+    """Return the end of a file, of what came after its first bytes; empty where there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(begin, _size(path) - _TAIL_BYTES))

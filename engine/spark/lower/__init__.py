@@ -55,7 +55,7 @@ class Lowering:
     udfs: Udfs = NO_UDFS
 
     def lower(self, node: Node) -> DataFrame:
-        """The frame of a relation: the columns of its schema, then what is hidden."""
+        """Return the frame of a relation: the columns of its schema, then what is hidden."""
         match node:
             case Scan(table):
                 return lower_scan(node, self.tables[table])
@@ -115,7 +115,7 @@ def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table
     numbers = count()
 
     def name_late_rows(rows: Node) -> str:
-        """A number, and the table that the rows are of, if they are of one only."""
+        """Return a number, and the table that the rows are of, if they are of one only."""
         sources = {node.table for node in walk(rows) if isinstance(node, Scan)}
         return " ".join([f"late{next(numbers)}", *(sources if len(sources) == 1 else ())])
 

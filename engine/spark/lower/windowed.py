@@ -38,7 +38,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | None) -> DataFrame:
-    """The aggregation; `late` is the name under which late rows are counted, None in the epoch part."""
+    """Return the aggregation; `late` is the name under which late rows are counted, None in the epoch part."""
     match node.window:
         case Carried(column):
             grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
@@ -61,7 +61,7 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
 
 
 def lower_late_rows(node: LateRows, rows: DataFrame) -> DataFrame:
-    """The rows that windows leave out, by the same test as theirs."""
+    """Return the rows that windows leave out, by the same test as theirs."""
     times = [
         F.col(EVENT_TIME).alias(LATE_TIME.name, metadata={}),
         F.col(WATERMARK).alias(LATE_WATERMARK.name, metadata={}),
@@ -81,7 +81,7 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
 def _without_late(
     rows: DataFrame, window: Window, late: str | None, count: Callable[[SparkColumn], SparkColumn]
 ) -> DataFrame:
-    """The rows that still have an open window; `count` counts the others."""
+    """Return the rows that still have an open window; `count` counts the others."""
     is_late = _is_late(window)
     observed = rows if late is None else rows.observe(late, count(is_late).alias("late"))
     return observed.filter(~is_late)
@@ -126,7 +126,7 @@ def _last_end(window: Window) -> str:
 
 
 def _prepared(node: WindowAggregate, rows: DataFrame) -> DataFrame:
-    """The rows with the keys as columns under their own names."""
+    """Return the rows with the keys as columns under their own names."""
     return rows.withColumns({_key(index): F.expr(to_sql(key.expr)) for index, key in enumerate(node.keys)})
 
 

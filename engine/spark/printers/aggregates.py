@@ -36,7 +36,7 @@ AggregateForm: TypeAlias = Callable[[Spelling], str]
 
 
 def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
-    """The aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
+    """Return the aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
     spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments], over)
     if aggregate.function not in AGGREGATES:
         rows = replace(spelling, arguments=[rows_to_sql(spelling.arguments)])
@@ -46,7 +46,7 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
 
 
 def distinct_to_sql(aggregate: Aggregate) -> str:
-    """An aggregate of different values for a stream, which knows sets of values but no DISTINCT."""
+    """Return an aggregate of different values for a stream, which knows sets of values but no DISTINCT."""
     values = Spelling(replace(aggregate, distinct=False), [])
     value_set = values.of("collect_set", to_sql(aggregate.arguments[0]))
     kind = type_to_sql(aggregate.type)
@@ -80,8 +80,8 @@ def _last_value(call: Spelling) -> str:
 
 
 def _edge(call: Spelling, *, first: bool) -> str:
-    """The value of the first or last row. Where all orders go the same way it is the least or greatest in an order of
-    structs, for which only one row is kept."""
+    """Return the value of the first or last row. Where all orders go the same way it is the least or greatest in an
+    order of structs, for which only one row is kept."""
     order = call.aggregate.order
     if not order:
         return call.of("first_value" if first else "last_value", call.arguments[0])
@@ -101,7 +101,7 @@ def _nth_value(call: Spelling) -> str:
 
 
 def _in_order(call: Spelling) -> str:
-    """All values in an array: as they came, or in the order that is asked for."""
+    """Return all values in an array: as they came, or in the order that is asked for."""
     order = call.aggregate.order
     if not order:
         return call.of("collect_list", call.arguments[0], behind=" RESPECT NULLS")
@@ -136,7 +136,7 @@ def _median(call: Spelling) -> str:
 
 
 def _half_way(low: str, high: str, kind: types.Type) -> str:
-    """The mean of two values; what the type cannot hold of it is cut off, as in Arroyo."""
+    """Return the mean of two values; what the type cannot hold of it is cut off, as in Arroyo."""
     match kind:
         case types.Integer():
             both = f"CAST(CAST({low} AS DECIMAL(20, 0)) + CAST({high} AS DECIMAL(20, 0)) AS DECIMAL(21, 0))"
@@ -165,12 +165,12 @@ def _percentile_disc(call: Spelling) -> str:
 
 
 def _of_sorted(call: Spelling, value: str, result: str) -> str:
-    """The result of the values, sorted once, under the name v."""
+    """Return the result of the values, sorted once, under the name v."""
     return f"get(transform(array(array_sort({call.of('collect_list', value)})), v -> {result}), 0)"
 
 
 def _mode(call: Spelling) -> str:
-    """The longest run of equal values among the sorted ones. Spark's own sees no frames."""
+    """Return the longest run of equal values among the sorted ones. Spark's own sees no frames."""
     run = "struct(p AS v, CASE WHEN s.last.v = p THEN s.last.n + 1 ELSE 1 END AS n)"
     kind = type_to_sql(call.aggregate.type)
     nothing = f"struct(CAST(NULL AS {kind}) AS v, 0 AS n)"

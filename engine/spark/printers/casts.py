@@ -18,7 +18,8 @@ _FIRST_GROUP = text_to_sql("$1")
 
 
 def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: bool = False) -> str:
-    """The text `value`, which is of type `source`, as a `target`; a value that does not fit fails, or is NULL."""
+    """Return the text `value`, which is of type `source`, as a `target`; a value that does not fit fails, or is
+    NULL."""
     match source, target:
         case (types.Array(), types.Array()) | (types.Struct(), types.Struct()) if not can_coerce(source, target):
             return _inside(value, source, target, lenient=lenient)
@@ -61,7 +62,7 @@ def _inside(value: str, source: types.Type, target: types.Type, *, lenient: bool
 
 
 def micros_to_sql(number: str, per_microsecond: int) -> str:
-    """The instant that many parts of a microsecond after the epoch, cut down to the microsecond."""
+    """Return the instant that many parts of a microsecond after the epoch, cut down to the microsecond."""
     below = f"CAST({number} % {per_microsecond}L < 0L AS BIGINT)"
     return f"timestamp_micros({number} div {per_microsecond}L - {below})"
 

@@ -22,14 +22,14 @@ _SUFFIXES = {8: "Y", 16: "S", 32: "", 64: "L"}
 
 
 def quote_name(name: str) -> str:
-    """The name of a column or member in backticks."""
+    """Return the name of a column or member in backticks."""
     if "${" in name or "\0" in name:
         raise UnusableNameError(f"{name!r} cannot be the name of a column", hint="leave out '${', or use an alias")
     return "`" + name.replace("`", "``") + "`"
 
 
 def type_to_sql(kind: types.Type) -> str:
-    """The Spark type that values of `kind` are held in."""
+    """Return the Spark type that values of `kind` are held in."""
     match kind:
         case types.Null():
             return "VOID"
@@ -52,7 +52,7 @@ def type_to_sql(kind: types.Type) -> str:
 
 
 def literal_to_sql(value: Value, kind: types.Type) -> str:
-    """A constant of that type; NULL for None."""
+    """Return a constant of that type; NULL for None."""
     match value:
         case None:
             return f"CAST(NULL AS {type_to_sql(kind)})"
@@ -73,7 +73,7 @@ def literal_to_sql(value: Value, kind: types.Type) -> str:
 
 
 def text_to_sql(text: str) -> str:
-    """A text constant that Spark reads back as exactly this text, however its parser is set."""
+    """Return a text constant that Spark reads back as exactly this text, however its parser is set."""
     if _PLAIN.fullmatch(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"

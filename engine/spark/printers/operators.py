@@ -19,7 +19,7 @@ def _joined(word: str) -> Printer:
 
 
 def _moved(operator: str, move: str) -> Printer:
-    """A sum or difference; days move by whole numbers of days."""
+    """Return a sum or difference; days move by whole numbers of days."""
 
     def form(call: Call, arguments: Sequence[str]) -> str:
         left, right = arguments

@@ -29,7 +29,7 @@ def matches(pattern: Expr, text: str, printed: str, *, flags: str = "") -> str:
 
 
 def _flags(call: Call, position: int) -> str:
-    """The constant flags that stand there, or none."""
+    """Return the constant flags that stand there, or none."""
     match call.arguments[position:]:
         case (Literal(str(flags)),):
             return flags.lower()

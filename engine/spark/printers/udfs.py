@@ -18,19 +18,20 @@ def is_udf(call: Call) -> bool:
 
 
 def uncopied(call: Call) -> Call:
-    """The call as one that Spark must not copy. It may only stand alone in a column."""
+    """Return the call as one that Spark must not copy. It may only stand alone in a column."""
     return replace(call, function=UNCOPIED + call.function)
 
 
 def udf_to_sql(name: str, arguments: Sequence[str], when: str | None = None) -> str:
-    """A call of a function of the user's; `when` is the condition it is called under, printed as the arguments are."""
+    """Return a call of a function of the user's; `when` is the condition it is called under, printed as the
+    arguments are."""
     if when is None:
         return f"{name_of_udf(name)}({', '.join(arguments)})"
     return f"{name_of_udf(name, when=True)}({', '.join([when, *arguments])})"
 
 
 def rows_to_sql(arguments: Sequence[str]) -> str:
-    """The arguments of an aggregate of the user's as one value that is never NULL, to be gathered in a list."""
+    """Return the arguments of an aggregate of the user's as one value that is never NULL, to be gathered in a list."""
     members = ", ".join(f"'c{index}', {argument}" for index, argument in enumerate(arguments))
     return f"named_struct({members})"
 

@@ -68,7 +68,7 @@ def fix_ends(checkpoint: Path, ends: Mapping[str, FixedEnd]) -> None:
 
 
 def _with_end(line: str, ends: Mapping[str, FixedEnd]) -> str:
-    """The line of a source, written as it was."""
+    """Return the line of a source, written as it was."""
     content = json.loads(line)
     is_text = isinstance(content, str) and content != "-"
     if is_text:

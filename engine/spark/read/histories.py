@@ -117,5 +117,6 @@ def _check_begun(name: str, history: History, begun: Mapping[str, BegunTable]) -
 
 
 def unsaid_starts(histories: Mapping[str, History], said: Mapping[str, object]) -> Iterator[str]:
-    """The tables that begin at their first record, since nothing else was said: history is what is there already."""
+    """Return the tables that begin at their first record, since nothing else was said: history is what is there
+    already."""
     return (name for name in histories if name not in said)

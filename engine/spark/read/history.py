@@ -60,7 +60,7 @@ class History:
 
 
 def begun(history: History, source: Source, begins: Mapping[str, Position]) -> History:
-    """The history of a source that begins there, with the positions where it ends now."""
+    """Return the history of a source that begins there, with the positions where it ends now."""
     return replace(history, ends=source.ends_now(begins, dict(history.stop))) if isinstance(source, HasEnd) else history
 
 
@@ -72,14 +72,14 @@ def is_read(history: History, source: Source, at: Mapping[str, Position]) -> boo
 
 
 def unread(history: History, source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """The positions of those partitions that have history to be read. One that has appeared since waits."""
+    """Return the positions of those partitions that have history to be read. One that has appeared since waits."""
     if history.ends is None:
         return at
     return {name: at[name] for name, end in history.ends.items() if not _has_reached(source, at[name], end)}
 
 
 def within(history: History, source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """The positions, none of them behind where the history ends."""
+    """Return the positions, none of them behind where the history ends."""
     if history.ends is None:
         return at
     assert isinstance(source, HasEnd)

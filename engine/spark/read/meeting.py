@@ -17,7 +17,7 @@ from engine.connectors.base import HasEnd, Position, Source
 
 
 def unread(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """The positions of those partitions that are not where the other run was. One that it has not read waits."""
+    """Return the positions of those partitions that are not where the other run was. One that it has not read waits."""
     return {
         name: position
         for name, position in at.items()
@@ -26,7 +26,7 @@ def unread(other: Mapping[str, Position], source: Source, at: Mapping[str, Posit
 
 
 def within(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """The positions, none of them behind where the other run has ended."""
+    """Return the positions, none of them behind where the other run has ended."""
     return {name: _earlier(source, position, other[name]) for name, position in at.items()}
 
 

@@ -57,7 +57,7 @@ def leave(directory: Path, partition: str, index: int, note: ReaderNote) -> None
 
 
 def collect(directory: Path, partition: str, slices: int, end: Position) -> list[ReaderNote]:
-    """The notes about a range that ended at `end`, in the order of its slices; missing ones are left out."""
+    """Return the notes about a range that ended at `end`, in the order of its slices; missing ones are left out."""
     notes: list[ReaderNote] = []
     for index in range(slices):
         content = read(directory / file_name(partition, index))

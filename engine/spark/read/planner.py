@@ -217,8 +217,8 @@ class Planner:
         )
 
     def _next_to_meet(self, start: Offset, other: Offset) -> Offset:
-        """The epoch after `start` on the way to where another run of the table has ended. Its rows come first, and only
-        then the watermark: rows that were in time for the other one are not late here."""
+        """Return the epoch after `start` on the way to where another run of the table has ended. Its rows come
+        first, and only then the watermark: rows that were in time for the other one are not late here."""
         lacks = any(name not in start.positions for name in other.positions)
         new = {name: at for name, at in self._new_partitions(start).items() if name in other.positions} if lacks else {}
         moving = meeting.unread(other.positions, self.source, start.positions)
@@ -261,7 +261,7 @@ class Planner:
         return _Look(new, begins, ends, self._waiting(ends), is_end, past)
 
     def _history(self, start: Offset, begins: Mapping[str, Position]) -> History | None:
-        """The history that the epoch after `start` is of; it is over in the first one behind it."""
+        """Return the history that the epoch after `start` is of; it is over in the first one behind it."""
         if not start.sequence:
             return self.spec.history and history.begun(self.spec.history, self.source, begins)
         past = start.history
@@ -289,9 +289,9 @@ class Planner:
         return isinstance(self.source, HasMovingStart) and start.sequence == 0
 
     def _next_of_drained(self, start: Offset) -> Offset:
-        """The epoch after `start` when nothing more is read. Its watermark is what it would be otherwise: what the rows
-        of `start` have shown counts, and a partition that has rows to read is not idle. The clock does not move it, and
-        the source is not asked whether a partition is read to its end."""
+        """Return the epoch after `start` when nothing more is read. Its watermark is what it would be otherwise:
+        what the rows of `start` have shown counts, and a partition that has rows to read is not idle. The clock does
+        not move it, and the source is not asked whether a partition is read to its end."""
         if not start.sequence or start.is_end or (start.history is not None and not start.history.is_over):
             return start
         now = self.clock()
@@ -315,8 +315,8 @@ class Planner:
         )
 
     def _unread(self, begins: Mapping[str, Position], now: datetime) -> Collection[str]:
-        """The partitions that have rows which nobody reads now. The source may be away, and is asked only where some
-        partition has been silent for so long that it matters."""
+        """Return the partitions that have rows which nobody reads now. The source may be away, and is asked only
+        where some partition has been silent for so long that it matters."""
         if not self.activity.find_idle(begins.keys(), (), now):
             return ()
         ends = self.source.advance(begins, self.spec.max_rows)
@@ -403,7 +403,7 @@ class Planner:
         return replace(marks, source=follow_clock(marks.source, by_clock, limit))
 
     def _marks_of_others(self) -> list[int | None]:
-        """The watermarks of the pipeline's other sources that are active."""
+        """Return the watermarks of the pipeline's other sources that are active."""
         marks = [notes.read_mark(directory) for directory in self.spec.other_notes]
         return [mark.watermark for mark in marks if mark is not None and not mark.idle and not mark.ended]
 

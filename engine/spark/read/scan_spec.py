@@ -58,10 +58,10 @@ class ScanSpec:
         return source_kind_of(self.table).spark_read(self.table)
 
     def open(self) -> Source:
-        """The table's source."""
+        """Return the table's source."""
         return source_kind_of(self.table).open(self.table)
 
 
 def format_name(table: str) -> str:
-    """The name a table's data source is registered under."""
+    """Return the name a table's data source is registered under."""
     return f"arroyo_{safe_name(table)}"

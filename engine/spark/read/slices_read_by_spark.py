@@ -48,7 +48,7 @@ class SliceReader(Reader):
     """Plans like every reader, and emits the slices as rows instead of reading them."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The slices of a task."""
+        """Yield the slices of a task."""
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
         task = cast("Task", partition)
@@ -68,7 +68,7 @@ class SliceReader(Reader):
 
 
 def stream_slices(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> DataFrame:
-    """The slices of all tables, as they come. It raises when Spark has no source to read one of them with."""
+    """Return the slices of all tables, as they come. It raises when Spark has no source to read one of them with."""
     for name, spec in specs.items():
         _must_be_there(spark, _read_of(spec), name)
         spark.dataSource.register(_slices_class(spec))
@@ -76,7 +76,7 @@ def stream_slices(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> DataFra
 
 
 def tables_of(spark: SparkSession, specs: Mapping[str, ScanSpec], rows: DataFrame) -> Mapping[str, DataFrame]:
-    """The rows of every table in an epoch of slices."""
+    """Return the rows of every table in an epoch of slices."""
     slices = rows.collect()
     return {
         name: _rows_of(spark, spec, _read_of(spec), [row for row in slices if row.table == name])

@@ -89,7 +89,7 @@ class Reader(DataSourceStreamReader):
         return start if after is before else after.to_json()
 
     def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:
-        """The tasks of an epoch: its slices dealt out evenly, neighbours together."""
+        """Return the tasks of an epoch: its slices dealt out evenly, neighbours together."""
         first, last = Offset.from_json(start), Offset.from_json(end)
         slices = self._slices(first, last)
         since, until = (None, None) if last.history is None else (last.history.since, last.history.until)
@@ -106,7 +106,7 @@ class Reader(DataSourceStreamReader):
             source.acknowledge(Offset.from_json(end).positions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task, then a note for the planner about each slice."""
+        """Yield the rows of a task, then a note for the planner about each slice."""
         from engine.spark.read.reading import heartbeat  # noqa: PLC0415 - planners begin sooner without what decodes rows
 
         task = cast("Task", partition)
@@ -118,7 +118,7 @@ class Reader(DataSourceStreamReader):
                 yield from self._read_slice(source, assigned, task.moment)
 
     def _slices(self, first: Offset, last: Offset) -> list[AssignedSlice]:
-        """The slices of an epoch; those of a partition are side by side, in order."""
+        """Return the slices of an epoch; those of a partition are side by side, in order."""
         source = self.planner.source
         assigned: list[AssignedSlice] = []
         for partition, count in last.moved.items():
@@ -143,8 +143,8 @@ class Reader(DataSourceStreamReader):
 def source_class(
     spec: ScanSpec, reader: type[Reader] = Reader, row_schema: StructType | None = None
 ) -> type[DataSource]:
-    """A data source of its own for one table; Spark finds it by the name it is registered under. Its rows are those of
-    the table, unless the `reader` gives others."""
+    """Return a data source of its own for one table; Spark finds it by the name it is registered under. Its rows are
+    those of the table, unless the `reader` gives others."""
 
     class EngineSource(DataSource):
         @classmethod

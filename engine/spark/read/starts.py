@@ -42,7 +42,7 @@ class BegunTable:
 
 
 def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
-    """The tables that a state has begun to read, by name."""
+    """Return the tables that a state has begun to read, by name."""
     newest = max(numbers(checkpoint / "offsets"), default=None)
     if newest is None:
         return {}
@@ -52,8 +52,8 @@ def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
 def counting_starts(
     program: Program, starts: Mapping[str, StartPosition], begun: Mapping[str, BegunTable]
 ) -> Mapping[str, StartPosition]:
-    """The positions at which tables begin now. Raises StartPositionError for one that would be ignored, or that its
-    table does not have."""
+    """Return the positions at which tables begin now. Raises StartPositionError for one that would be ignored, or
+    that its table does not have."""
     return {name: start for name, start in starts.items() if _counts(program, name, start, begun.get(name))}
 
 
@@ -100,7 +100,7 @@ def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], b
 
 
 def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Program:
-    """The program with its tables told where they begin."""
+    """Return the program with its tables told where they begin."""
     told = {name: replace(program.tables[name], start=start) for name, start in starts.items()}
     return replace(program, tables={**program.tables, **told})
 

@@ -92,7 +92,7 @@ def bounded(mark: int) -> int:
 
 
 def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
-    """The watermark of a source that is idle as a whole: it follows the slowest of the active ones."""
+    """Return the watermark of a source that is idle as a whole: it follows the slowest of the active ones."""
     marks = [mark for mark in others if mark is not None]
     if not marks or len(marks) < len(others):
         return watermark
@@ -100,8 +100,8 @@ def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
 
 
 def follow_clock(watermark: int | None, by_clock: int | None, silence: timedelta) -> int | None:
-    """The watermark of a source that is silent altogether. It moves by a minute at least, or by the length of the
-    `silence` that it waited for if that is shorter: every move is an epoch."""
+    """Return the watermark of a source that is silent altogether. It moves by a minute at least, or by the length of
+    the `silence` that it waited for if that is shorter: every move is an epoch."""
     if by_clock is None or watermark is None:
         return _later(watermark, by_clock)
     step = min(silence, _LEAST_STEP) // timedelta(microseconds=1)

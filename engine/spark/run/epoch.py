@@ -225,7 +225,7 @@ class EpochPart:
         return messages
 
     def _dropped(self, written: Sequence[int]) -> Sequence[int]:
-        """The sinks that drop their rows, but for those that only get what another sink has had computed."""
+        """Return the sinks that drop their rows, but for those that only get what another sink has had computed."""
         read = {node.index for index in written for node in walk(self.parts.writes[index]) if isinstance(node, Branch)}
         inputs = ((index, write.input) for index, write in enumerate(self.parts.writes) if index not in written)
         return [index for index, rows in inputs if not (isinstance(rows, Branch) and rows.index in read)]
@@ -242,8 +242,8 @@ class EpochPart:
         return True
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
-        """The rows for all sinks in one frame: as they are for one sink, else each in a struct beside the number of its
-        sink."""
+        """Return the rows for all sinks in one frame: as they are for one sink, else each in a struct beside the
+        number of its sink."""
         if self.is_plain:
             return frame
         lowering = epoch_lowering(untag(frame, len(self.parts.branches)), self.lookups)

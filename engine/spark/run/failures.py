@@ -29,8 +29,8 @@ _ERRORS = {
 
 
 def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: int = 0) -> EngineError:
-    """The error of ours inside, if there is one; else Spark's own message without its wrapping. `memory_kills` is how
-    many processes the kernel has ended for memory since the run began."""
+    """Return the error of ours inside, if there is one; else Spark's own message without its wrapping.
+    `memory_kills` is how many processes the kernel has ended for memory since the run began."""
     text = message_of(error)
     marked = _OURS.search(text)
     if marked:
@@ -135,7 +135,7 @@ _ADVICE = re.compile(r"( Use [`']|\. Correct the value| If necessary| To return 
 
 
 def _value_error(text: str) -> EngineError | None:
-    """The error of a row's value, without the advice that is meant for users of Spark."""
+    """Return the error of a row's value, without the advice that is meant for users of Spark."""
     raised = _RAISED.search(text)
     if raised:
         return errors.OutOfRangeError(raised[1], hint=_VALUES[0][2])

@@ -20,14 +20,14 @@ class JavaProgress(Protocol):
     """Spark's report of an epoch, as a Java object."""
 
     def batchId(self) -> int:  # noqa: N802 - Spark's name
-        """The number of the epoch."""
+        """Return the number of the epoch."""
 
     def json(self) -> str:
-        """All of it."""
+        """Return all of it."""
 
 
 def read_fresh(query: StreamingQuery, newest: int) -> Sequence[Mapping[str, object]]:
-    """The reports of the epochs after the `newest` one, in order."""
+    """Return the reports of the epochs after the `newest` one, in order."""
     java = query._jsq  # noqa: SLF001 - pyspark's own way reads all twenty, twice
     last: JavaProgress | None = java.lastProgress()
     if last is None or last.batchId() <= newest:

@@ -263,7 +263,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
 
 
 def _begun(prepared: _PreparedRun) -> _PreparedRun:
-    """The run with its tables told where they begin, and what is read of their history."""
+    """Return the run with its tables told where they begin, and what is read of their history."""
     spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
     histories = histories_of(program, spec.settings.backfill, begun)
     starts = counting_starts(program, spec.settings.start_from, begun)
@@ -276,7 +276,7 @@ def _begun(prepared: _PreparedRun) -> _PreparedRun:
 
 
 def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
-    """The run once the state is its own: that of another query is taken over first."""
+    """Return the run once the state is its own: that of another query is taken over first."""
     spec, held = prepared.spec, prepared.claim
     if spec.upgrade is None:
         return prepared

@@ -106,7 +106,7 @@ class SparkLog:
         self._file, self._offset = self._stat()
 
     def fresh_warnings(self) -> list[LogWarning]:
-        """The warnings of kinds that were not met before, since the last look."""
+        """Return the warnings of kinds that were not met before, since the last look."""
         warnings: list[LogWarning] = []
         for line in self._fresh_lines():
             warning = in_our_words(line)

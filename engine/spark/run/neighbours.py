@@ -40,7 +40,7 @@ class Neighbours:
         self._machine = Machine(self.processors)
 
     def look(self, fixed: timedelta) -> Machine:
-        """The machine, with the fixed part of our own epochs."""
+        """Return the machine, with the fixed part of our own epochs."""
         if self.clock() - self._looked_at >= _INTERVAL:
             self._looked_at = self.clock()
             with suppress(OSError, ValueError):

@@ -44,7 +44,7 @@ class OneTask:
     place: OneTaskPlace
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The messages of what was written, or where the rows are."""
+        """Yield the messages of what was written, or where the rows are."""
         gathered, size = list[pa.RecordBatch](), 0
         for batch in batches:
             gathered.append(batch)
@@ -60,7 +60,7 @@ class OneTask:
         yield from write_task(self.targets, self.epoch, results, 0)
 
     def _computed(self, gathered: Sequence[pa.RecordBatch]) -> list[tuple[int, pa.RecordBatch]]:
-        """The rows for each target that gets any."""
+        """Return the rows for each target that gets any."""
         relations = Relations(_by_branch(gathered, self.branches), self.place.most_pairs)
         results = [(index, relations.rows_of(write)) for index, write in enumerate(self.writes)]
         numbers = {index: number for number, index in enumerate(self.written)}
@@ -76,7 +76,7 @@ def _as_wanted(rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
 
 def _by_branch(gathered: Sequence[pa.RecordBatch], schemas: Sequence[Schema]) -> list[pa.RecordBatch]:
-    """The rows of each branch in one piece, under the names of its columns."""
+    """Return the rows of each branch in one piece, under the names of its columns."""
     wanted = [arrow_schema(schema) for schema in schemas]
     parts: list[list[pa.RecordBatch]] = [[] for _ in schemas]
     for batch in gathered:
@@ -98,7 +98,7 @@ def _columns_by_branch(batch: pa.RecordBatch, count: int) -> Iterator[tuple[int,
 
 
 def _put_aside(batches: Iterable[Iterable[pa.RecordBatch]], scratch: Path) -> pa.RecordBatch:
-    """The message that names a new file with all rows."""
+    """Return the message that names a new file with all rows."""
     with tempfile.NamedTemporaryFile(dir=scratch, prefix="epoch-", suffix=".arrow", delete=False) as file:
         writer = None
         for batch in (batch for part in batches for batch in part):
@@ -116,6 +116,6 @@ class RowsPutAside:
     path: Path
 
     def __call__(self, _: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows as they were."""
+        """Yield the rows as they were."""
         with pa.ipc.open_stream(str(self.path)) as reader:
             yield from reader

@@ -36,8 +36,8 @@ def leaves_work(
 
 
 def pacing_of(pulses: Path, linger: timedelta, epoch_interval: timedelta, lineage: str) -> Pacing:
-    """The pace of the run with that directory of pulses, among those on its machine. Where an interval of epochs is
-    given, Spark keeps to that alone."""
+    """Return the pace of the run with that directory of pulses, among those on its machine. Where an interval of
+    epochs is given, Spark keeps to that alone."""
     pace = timedelta(0) if epoch_interval else linger
     return Pacing(PaceFile(pulses), pace, Neighbours(cache_dir(os.environ) / "running", lineage))
 

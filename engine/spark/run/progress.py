@@ -75,10 +75,10 @@ def read_progress(
     committed_before: datetime | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> EpochReport:
-    """The report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come to each
-    sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state`
-    whether Spark counts the rows of state; `committed_before` is when the run committed the epoch before, `tables` how
-    the tables are declared."""
+    """Return the report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come
+    to each sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state` whether Spark
+    counts the rows of state; `committed_before` is when the run committed the epoch before, `tables` how the tables
+    are declared."""
     ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
@@ -180,7 +180,7 @@ def _settled(progress: Mapping[str, object]) -> int | None:
 
 
 def _late(progress: Mapping[str, object]) -> Mapping[str, int]:
-    """The late rows by the table that they are of; under no name those that come of several tables."""
+    """Return the late rows by the table that they are of; under no name those that come of several tables."""
     observed = progress.get("observedMetrics")
     late: dict[str, int] = {}
     for name, row in observed.items() if isinstance(observed, Mapping) else ():

@@ -60,7 +60,7 @@ class StreamPart:
 def stream_part(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> StreamPart:
-    """The stream part, ready to be started. A table that several branches read is one source to Spark."""
+    """Return the stream part, ready to be started. A table that several branches read is one source to Spark."""
     register_functions(spark, program)
     specs = scan_specs(program, epoch, notes, limits, job)
     if any(spec.spark_read for spec in specs.values()):
@@ -80,7 +80,7 @@ def register_functions(spark: SparkSession, program: Program) -> None:
 
 
 def lowered(program: Program, epoch: EpochPart, tables: Mapping[str, DataFrame]) -> DataFrame:
-    """The branches of the stream part as one frame, over the tables."""
+    """Return the branches of the stream part as one frame, over the tables."""
     lowering = stream_lowering(tables, program.tables, program.udfs)
     frames = [
         lowering.lower(branch).select(*map(quoted, schema.names))
@@ -92,7 +92,7 @@ def lowered(program: Program, epoch: EpochPart, tables: Mapping[str, DataFrame])
 def open_tables(
     spark: SparkSession, specs: Mapping[str, ScanSpec], reader: type[Reader] = Reader
 ) -> Mapping[str, DataFrame]:
-    """The source tables, each opened once; the `reader` plans and reads them."""
+    """Return the source tables, each opened once; the `reader` plans and reads them."""
     for spec in specs.values():
         spark.dataSource.register(source_class(spec, reader))
     return {name: open_table(streamed(spark, name)) for name in specs}

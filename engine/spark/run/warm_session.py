@@ -79,7 +79,7 @@ class WarmSession:
         return gateway_of_session().process.poll() is None
 
     def take_over(self, log_dir: Path) -> SparkSession:
-        """The session, for a run whose logs are kept there."""
+        """Return the session, for a run whose logs are kept there."""
         log_dir.mkdir(parents=True, exist_ok=True)
         gateway, log_file = gateway_of_session(), log_dir / "spark.log"
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - Spark has no other way to its log

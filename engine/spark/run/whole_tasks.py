@@ -41,7 +41,7 @@ class SliceNames(Reader):
     """Plans like every reader, and emits the slices as rows instead of reading them."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The slices of a task, as JSON."""
+        """Yield the slices of a task, as JSON."""
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
         task = cast("Task", partition)
@@ -57,7 +57,7 @@ class WholeTasks:
     branch: WholeBranch
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """The slices of the table as they come."""
+        """Return the slices of the table as they come."""
         spark.dataSource.register(source_class(self.spec, SliceNames, SLICES))
         return streamed(spark, self.spec.table.name)
 
@@ -77,7 +77,7 @@ class WholeTasks:
         return write
 
     def rows(self, batches: Iterator[object]) -> Iterator[pa.RecordBatch]:
-        """The rows for the sink, and a note for the planner about each slice."""
+        """Yield the rows for the sink, and a note for the planner about each slice."""
         source = None
         for batch in batches:
             for text in cast("pa.RecordBatch", batch).column(0).to_pylist():

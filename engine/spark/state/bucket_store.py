@@ -40,7 +40,7 @@ class BucketStore:
         self._client: Any = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
 
     def heads(self, labels: Sequence[int]) -> list[tuple[str, bytes] | None]:
-        """The listing of each bucket and its small chunks; None where nothing is kept yet."""
+        """Return the listing of each bucket and its small chunks; None where nothing is kept yet."""
         answers = self._ask([request for label in labels for request in (self._choice(label), _of_head({"get": {}}))])
         rows = [self._row(answer) for answer in answers[1::2]]
         return [None if row is None else (row[0], bytes(row[1])) for row in rows]

@@ -55,21 +55,21 @@ class Packing(Protocol):
     """Distribution of a task's rows to shards."""
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """The rows of each bucket, packed."""
+        """Return the rows of each bucket, packed."""
 
 
 class Bucketed(Packing, Protocol):
     """A stateful operator: how a task distributes its rows, and the step of a shard."""
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """One epoch of some buckets, by their numbers."""
+        """Return one epoch of some buckets, by their numbers."""
 
 
 def run_in_buckets(
     parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType, asked_in: int | None = None
 ) -> DataFrame:
-    """The rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with how it is
-    packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
+    """Return the rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with
+    how it is packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
     packed = reduce(DataFrame.union, [map_in_arrow(rows, packer(packing, asked_in), PACKED) for rows, packing in parts])
     return map_in_arrow(stepped(packed, StepsTogether(BucketProcessor(operator))), unpack, schema)
 
@@ -133,7 +133,7 @@ def _of_buckets(labels: Sequence[int], payloads: Sequence[bytes]) -> pa.RecordBa
 
 
 def _epoch() -> int:
-    """The number of the epoch that a task belongs to."""
+    """Return the number of the epoch that a task belongs to."""
     task = TaskContext.get()
     number = None if task is None else task.getLocalProperty(_EPOCH)
     assert number is not None, "a task belongs to an epoch"
@@ -208,7 +208,7 @@ class BucketProcessor(StatefulProcessor):
             yield from self.take_steps()
 
     def take_steps(self) -> Iterator[Row]:
-        """The steps of all buckets that rows were gathered for."""
+        """Yield the steps of all buckets that rows were gathered for."""
         gathered, self._gathered = self._gathered, {}
         group: dict[int, StoredBucket] = {}
         held = 0
@@ -221,7 +221,7 @@ class BucketProcessor(StatefulProcessor):
         yield from self._step(group, gathered)
 
     def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """One epoch of some buckets, by their numbers."""
+        """Return one epoch of some buckets, by their numbers."""
         return self._operator.steps(states, payloads)
 
     def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:

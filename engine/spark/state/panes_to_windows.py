@@ -31,7 +31,7 @@ from engine.updating.panes import PaneSpec, open_windows
 def rows_of_windows(
     spark: SparkSession, checkpoint: Path, number: int, node: WindowAggregate, columns: Sequence[str], folder: Path
 ) -> DataFrame:
-    """The rows of the windows that are open in an operator of a checkpoint: the window and the keys, then its
+    """Return the rows of the windows that are open in an operator of a checkpoint: the window and the keys, then its
     aggregates, called by `columns`. They lie in the folder, which is new."""
     epoch = spark_log.newest_commit(checkpoint)
     assert epoch is not None

@@ -29,8 +29,8 @@ _TICK = timedelta(microseconds=1)
 def rows_of_window(
     paths: StatePaths, operator: Operator, open_spark: Callable[[Path], SparkSession]
 ) -> Iterator[KeptRow]:
-    """The rows of a window in the newest committed epoch, partition by partition; `open_spark` is given a folder for
-    its logs."""
+    """Yield the rows of a window in the newest committed epoch, partition by partition; `open_spark` is given a
+    folder for its logs."""
     with _copied(paths) as (copy, epoch):
         spark = open_spark(copy / "logs")
         # Its state coordinator only comes into being when somebody asks for the queries.
@@ -79,7 +79,8 @@ def _copied(paths: StatePaths) -> Iterator[tuple[Path, int]]:
 
 
 def _columns(operator: Operator, row: Row) -> Iterator[tuple[str, object]]:
-    """The columns of a row. Those of aggregates may have one name several times, and are known by their places."""
+    """Yield the columns of a row. Those of aggregates may have one name several times, and are known by their
+    places."""
     key = row["key"].asDict()
     keys = {name: _in_utc(value) for name, value in key.items() if name.startswith("_key")}
     values: list[tuple[str, object]] = []

@@ -38,11 +38,11 @@ class Watermarked(Packing, Protocol):
     def steps(
         self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
     ) -> StepsResult:
-        """One epoch of some buckets, by their numbers and the watermark in microseconds."""
+        """Return one epoch of some buckets, by their numbers and the watermark in microseconds."""
 
 
 def run_by_watermark(rows: DataFrame, operator: Watermarked, schema: StructType) -> DataFrame:
-    """The rows, with the columns of `schema`, that the steps of all buckets send out."""
+    """Return the rows, with the columns of `schema`, that the steps of all buckets send out."""
     packed = map_in_arrow(rows, packer(operator), PACKED)
     steps = _StepsByWatermark(WatermarkedProcessor(operator), _EVENT_TIME)
     return map_in_arrow(stepped(packed, steps, _EVENT_TIME), unpack, schema)
@@ -65,7 +65,7 @@ class WatermarkedProcessor(BucketProcessor):
         self._client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
 
     def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """One epoch of some buckets, by the watermark that Spark has told."""
+        """Return one epoch of some buckets, by the watermark that Spark has told."""
         _, watermark = self._client.get_timestamps(_EVENT_TIME)
         return self._watermarked.steps(states, payloads, watermark * _MICROS)
 
@@ -95,8 +95,8 @@ class _StepsByWatermark(StepsTogether):
 
 
 def timer_of(end: int) -> int | None:
-    """The timer that is over as soon as a watermark has come to an instant. A watermark is of whole milliseconds, and
-    must be later than the timer. None is of before 1970, since Spark orders timers by their bytes."""
+    """Return the timer that is over as soon as a watermark has come to an instant. A watermark is of whole
+    milliseconds, and must be later than the timer. None is of before 1970, since Spark orders timers by their bytes."""
     from engine.updating.bucket_state import NEVER  # noqa: PLC0415 - only tasks need it
     from engine.updating.panes import END_OF_ALL  # noqa: PLC0415 - only tasks need it
 

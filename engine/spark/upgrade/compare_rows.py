@@ -60,7 +60,7 @@ def _are_comparable(old: Field, new: Field) -> bool:
 
 
 def _rows(spark: SparkSession, table: KeptTable, fields: Sequence[Field]) -> DataFrame | None:
-    """The rows with some of the columns, numbered as these are, and their weights; None without a row."""
+    """Return the rows with some of the columns, numbered as these are, and their weights; None without a row."""
     if not table.directory.is_dir():
         return None
     places = [table.schema.fields.index(field) for field in fields]

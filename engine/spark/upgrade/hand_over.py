@@ -66,14 +66,15 @@ def standing(state: Path) -> Standing | None:
 
 
 def _with_last_rows(state: Path, end: Offset) -> Offset:
-    """The end with what the rows of its epoch have shown: whoever goes on from there closes the same windows next."""
+    """Return the end with what the rows of its epoch have shown: whoever goes on from there closes the same windows
+    next."""
     notes_of_table = StatePaths(state).watermarks / format_name(end.table)
     shown = shown_marks(end, notes_of_table)
     return replace(end, marks=shown.partitions, largest=shown.largest)
 
 
 def sources_of(program: Program) -> Mapping[str, Source]:
-    """The tables that a program reads, to compare positions in them; nobody is asked for anything."""
+    """Return the tables that a program reads, to compare positions in them; nobody is asked for anything."""
     sources: dict[str, Source] = {}
     for name in program.scans:
         sources[name] = source_kind_of(program.tables[name]).open(program.tables[name])
@@ -81,7 +82,7 @@ def sources_of(program: Program) -> Mapping[str, Source]:
 
 
 def unmet(program: Program) -> Sequence[str]:
-    """The tables in which two pipelines cannot be brought to the same place."""
+    """Return the tables in which two pipelines cannot be brought to the same place."""
     return [
         name
         for name, source in sources_of(program).items()

@@ -83,7 +83,7 @@ def _rewritten(rewriter: StateRewriter, version: int, sources: Sequence[str], mi
 
 
 def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
-    """The id of the newest state of each partition of an operator that has one store."""
+    """Return the id of the newest state of each partition of an operator that has one store."""
     match ids.get(number):
         case list(partitions) if all(isinstance(part, list) and len(part) == 1 for part in partitions):
             return [str(part[0]) for part in partitions]

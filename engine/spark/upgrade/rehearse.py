@@ -193,7 +193,7 @@ def _compare(
 
 
 def _kept(program: Program, state: Path) -> Mapping[str, KeptTable]:
-    """The sinks of a program, with the rows that its run has kept of each."""
+    """Return the sinks of a program, with the rows that its run has kept of each."""
     kept = with_kept_rows(program)
     return {
         write.table: KeptTable(kept.tables[write.table].schema, rows_directory(sink_directory(state, write.table)))

@@ -61,7 +61,7 @@ class EmptyReader(Reader):
         return {**self.initialOffset(), "beat": 1}
 
     def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:
-        """One task that has nothing to read."""
+        """Return one task that has nothing to read."""
         return [Task((), _NO_MOMENT, None)]
 
     def commit(self, end: Mapping[str, Json]) -> None:
@@ -108,7 +108,7 @@ def _stream(spark: SparkSession, program: Program) -> DataFrame:
 
 
 def _target(program: Program, table: str) -> Target:
-    """A sink that is asked what rows it wants, and is never opened: it has no place."""
+    """Return a sink that is asked what rows it wants, and is never opened: it has no place."""
     return Target(program.tables[table], SinkContext(Path()))
 
 

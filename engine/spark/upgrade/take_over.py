@@ -184,7 +184,7 @@ def refuse_another_history(paths: StatePaths, upgrade: StateUpgrade) -> None:
 
 
 def _files(query: StatefulQuery) -> tuple[UdfFile, ...]:
-    """The functions of the new query, which are those of the old one where its state does not say."""
+    """Return the functions of the new query, which are those of the old one where its state does not say."""
     return tuple(UdfFile(name, text) for name, text in query.udfs)
 
 

@@ -113,7 +113,7 @@ class Server:
                         self._end(key.fileobj, selector)
 
     def _fork(self, selector: selectors.BaseSelector) -> Request | None:
-        """The request, in the process that is to be it; None here."""
+        """Return the request, in the process that is to be it; None here."""
         client, _ = self.listener.accept()
         try:
             request = _received(client)

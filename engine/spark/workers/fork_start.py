@@ -37,9 +37,9 @@ class ForkServer:
 
 
 def start_server(folder: Path, environment: Mapping[str, str], noise: Path) -> ForkServer | None:
-    """A server for one session, with its program in a folder of that session; None where that cannot be: its socket has
-    a name in Linux alone, and the folder may lie where no program can be run, or on a disk that is full. What it prints
-    goes to `noise`."""
+    """Return a server for one session, with its program in a folder of that session; None where that cannot be: its
+    socket has a name in Linux alone, and the folder may lie where no program can be run, or on a disk that is full.
+    What it prints goes to `noise`."""
     try:
         if sys.platform != "linux" or os.statvfs(folder).f_flag & os.ST_NOEXEC:
             return None

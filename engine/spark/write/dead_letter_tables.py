@@ -84,7 +84,7 @@ def _refused(sender: Target, epoch: Epoch) -> Iterator[_SentDeadLetter]:
 
 
 def _value(field: Field, sent: _SentDeadLetter) -> object:
-    """The value of one of the columns in `DEAD_LETTER_COLUMNS`."""
+    """Return the value of one of the columns in `DEAD_LETTER_COLUMNS`."""
     record = sent.dead_letter.record
     match field.name.lower():
         case "source":

@@ -47,8 +47,8 @@ class DeadLetterNotes:
 def noted_dead_letters(
     directory: Path, partition: str, slices: int, end: Position, planned: int
 ) -> Iterator[DeadLetter]:
-    """The dead letters of a partition's range, in the order of its slices. Each record has one, also when a reader that
-    cuts the range otherwise has read it before."""
+    """Yield the dead letters of a partition's range, in the order of its slices. Each record has one, also when a
+    reader that cuts the range otherwise has read it before."""
     origins: set[str] = set()
     for index in range(slices):
         content = notes.read(_path(directory, partition, index))

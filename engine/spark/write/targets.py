@@ -65,7 +65,7 @@ class Target:
         return 0 if self.refused is None else refused_in(read_ledger(self.place.directory), epoch)
 
     def open(self) -> Sink:
-        """The table's sink."""
+        """Return the table's sink."""
         return sink_kind_of(self.table).open(self.table, self.place)
 
     def receiving(self, write: Write) -> Target:
@@ -73,7 +73,7 @@ class Target:
         return replace(self, is_updating=is_updating(write), takes_late_rows=has_late_rows(write))
 
     def epoch_of_sink(self, epoch: Epoch) -> Epoch:
-        """The epoch as the sink is told of it: of late rows, the watermark before says nothing."""
+        """Return the epoch as the sink is told of it: of late rows, the watermark before says nothing."""
         return replace(epoch, watermark_before=None) if self.takes_late_rows else epoch
 
     def probe(self) -> None:

@@ -78,7 +78,7 @@ def write_task(
 
 
 def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()) -> pa.RecordBatch:
-    """A message as it goes to the driver."""
+    """Return a message as it goes to the driver."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
     kinds = (pa.int32(), pa.int64(), pa.binary(), pa.list_(pa.int64()))
@@ -87,7 +87,7 @@ def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()
 
 
 def rows_by_sink(targets: Sequence[Target], batches: Iterator[object]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of batches for each sink that has any, under the names of its columns."""
+    """Yield the rows of batches for each sink that has any, under the names of its columns."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
     schemas = [arrow_schema(target.schema) for target in targets]
@@ -111,7 +111,7 @@ def _rows_by_sink(batch: pa.RecordBatch, schemas: Sequence[pa.Schema]) -> Iterat
 
 
 def _minutes(rows: pa.RecordBatch) -> Iterator[int]:
-    """The minutes since 1970 in which the event times of rows are."""
+    """Yield the minutes since 1970 in which the event times of rows are."""
     import numpy as np  # noqa: PLC0415 - only tasks need it
     import pyarrow as pa  # noqa: PLC0415
 
@@ -120,7 +120,7 @@ def _minutes(rows: pa.RecordBatch) -> Iterator[int]:
 
 
 def _for_writer(target: Target, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows without an event time that the sink's writer does not know."""
+    """Return the rows without an event time that the sink's writer does not know."""
     if target.needs_event_time or not target.has_event_time:
         return rows
     return rows.select(range(rows.num_columns - 1))

@@ -62,7 +62,7 @@ class ArrayElements:
 
 
 def read_elements(node: exp.Expr) -> ArrayElements | None:
-    """The elements that an item of FROM stands for; None when it is a relation of its own."""
+    """Return the elements that an item of FROM stands for; None when it is a relation of its own."""
     inner = node.this if isinstance(node, exp.Lateral | exp.Table) else node
     match inner:
         case exp.Unnest():
@@ -79,7 +79,7 @@ def read_elements(node: exp.Expr) -> ArrayElements | None:
 
 
 def _column_alias(node: exp.Expr) -> str | None:
-    """The name that `AS tags(tag)` gives to the column."""
+    """Return the name that `AS tags(tag)` gives to the column."""
     alias = node.args.get("alias")
     columns = [column.name for column in alias.args.get("columns") or []] if alias is not None else []
     if len(columns) > 1:
@@ -88,7 +88,7 @@ def _column_alias(node: exp.Expr) -> str | None:
 
 
 def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: ArrayElements) -> ScopedRows:
-    """The rows once for every element of their array; with a left join, once with NULL when it has none."""
+    """Return the rows once for every element of their array; with a left join, once with NULL when it has none."""
     _check_kind(join)
     if elements.table and elements.table.lower() in left.scope.tables:
         raise JoinError(f"{elements.table!r} appears twice in FROM", hint="give one of them an alias")
@@ -126,7 +126,7 @@ def _gives_rows(name: str) -> bool:
 
 
 def _or_null(array: Expr, element: types.Type) -> Expr:
-    """The array, or one with a NULL when it has no elements."""
+    """Return the array, or one with a NULL when it has no elements."""
     has_elements = make_call(">", [make_call("cardinality", [array]), Literal(0, types.BIGINT)])
     only_null = make_call("make_array", [Literal(None, element)])
     return Case(((has_elements, array),), only_null, array.type)
@@ -137,7 +137,7 @@ FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral | e
 
 
 def read_from(queries: QueryReader, select: exp.Select) -> ScopedRows:
-    """The rows in the FROM of a SELECT, and what their columns are called."""
+    """Return the rows in the FROM of a SELECT, and what their columns are called."""
     clause = select.args.get("from_")
     if clause is None:
         raise UnsupportedClauseError(
@@ -149,7 +149,7 @@ def read_from(queries: QueryReader, select: exp.Select) -> ScopedRows:
 
 
 def rename_columns(relation: Relation, alias: exp.Expr | None, script: Script) -> Relation:
-    """The relation with the names that an alias gives to its columns, if it gives any."""
+    """Return the relation with the names that an alias gives to its columns, if it gives any."""
     schema = relation.rows.schema
     names = names_of_alias(alias, len(schema), script)
     if not names:
@@ -209,7 +209,7 @@ def _read_item(queries: QueryReader, node: exp.Expr, *, is_first: bool, is_alone
 
 
 def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | exp.Values | None:
-    """An item that may look at the rows before it; None for every other."""
+    """Return an item that may look at the rows before it; None for every other."""
     if isinstance(node, exp.Values) and node.args.get("alias") is not None:
         return node
     elements = read_elements(node)
@@ -219,7 +219,7 @@ def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | exp.Val
 
 
 def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
-    """The rows of a table or a sub-query, which stand by themselves."""
+    """Return the rows of a table or a sub-query, which stand by themselves."""
     alias = node.args.get("alias")
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and alias is None:
         return _read_joined(queries, node.this, node.this.args.get("joins") or [], [])
@@ -258,7 +258,7 @@ def _read_subquery(queries: QueryReader, node: exp.Subquery, alias: exp.Expr | N
 
 
 def join_lookup(clause: JoinClause, left: ScopedRows, table: LookupTable, alias: str) -> ScopedRows:
-    """The rows of the left, each with what the table has for its key."""
+    """Return the rows of the left, each with what the table has for its key."""
     word = clause.node.side.upper() or clause.kind_word or "INNER"
     if word not in ("LEFT", "INNER", "CROSS"):
         raise JoinError(
@@ -329,7 +329,7 @@ class ArrayUnnesting:
     array: Expr | None = None
 
     def element_of(self, node: exp.Expr, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
-        """The element that a call of `unnest` stands for; None for everything else."""
+        """Return the element that a call of `unnest` stands for; None for everything else."""
         array = None if not isinstance(node, exp.Anonymous) else _array_of(node, translate)
         if array is None:
             return None
@@ -347,12 +347,12 @@ class ArrayUnnesting:
         return Column(_ELEMENT, array.type.element)
 
     def unnest(self, rows: Node) -> Node:
-        """The rows, each once for every element of the array, if there is one."""
+        """Return the rows, each once for every element of the array, if there is one."""
         return rows if self.array is None else Unnest(rows, _ELEMENT, self.array)
 
 
 def _array_of(call: exp.Anonymous, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
-    """The array that a call takes apart; None for a function that gives one value."""
+    """Return the array that a call takes apart; None for a function that gives one value."""
     function = find_function(call.name)
     if function is not None and function.gives_rows:
         return make_call(function.name, [translate(argument) for argument in call.expressions])

@@ -124,7 +124,7 @@ class Grouping:
         self.window, self.written_window = window, written
 
     def value(self, node: exp.Expr) -> Expr:
-        """The value of a SELECT item, over the columns of the aggregation."""
+        """Return the value of a SELECT item, over the columns of the aggregation."""
 
         def special(part: exp.Expr) -> Expr | None:
             return (
@@ -149,7 +149,7 @@ class Grouping:
         return self._over_calls
 
     def having(self, node: exp.Expr) -> Expr:
-        """The HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""
+        """Return the HAVING condition, over the columns of the aggregation; it may name what the SELECT list names."""
         return self._over_groups(Expressions(self.script, self.scope, self._alias_value).condition(node), node)
 
     def _value_or_alias(self, node: exp.Expr) -> Expr:
@@ -164,7 +164,7 @@ class Grouping:
         return {key.expr: output_column(key) for key in self.keys}
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
-        """The expression with the column of each key in the key's place."""
+        """Return the expression with the column of each key in the key's place."""
         columns = self._key_columns()
         if isinstance(self.window, Carried):
             for nullable in (False, True):
@@ -185,7 +185,7 @@ class Grouping:
         )
 
     def groups(self) -> ScopedRows:
-        """The groups as a sub-query sees them: their keys, under the names that the rows have for them."""
+        """Return the groups as a sub-query sees them: their keys, under the names that the rows have for them."""
         key_columns = self._key_columns()
         window = self.window.column if isinstance(self.window, Carried) else None
         visible_keys: list[Visible] = []
@@ -233,8 +233,8 @@ class Grouping:
         return Column(named.name, aggregate.type, aggregate.nullable)
 
     def build(self, item: exp.Expr) -> Node:
-        """The aggregation: within its window, or else over all there ever was, as a stream of changes. An error is at
-        the item."""
+        """Return the aggregation: within its window, or else over all there ever was, as a stream of changes. An
+        error is at the item."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
         with errors_located(self.script.position(item)):
             if self.window is None:
@@ -280,7 +280,7 @@ class OperatorHints:
                 yield error
 
     def pin(self, rows: Node, hint: exp.Hint, read: Sequence[Node]) -> Node:
-        """The rows of a SELECT with a hint, its operator called by that. `read` is what it reads of others."""
+        """Return the rows of a SELECT with a hint, its operator called by that. `read` is what it reads of others."""
         name = name_of(hint)
         found = _pinned(rows, name, {id(node) for node in read})
         if found is None:
@@ -299,13 +299,13 @@ class OperatorHints:
 
 
 def hint_of(select: exp.Expr) -> exp.Hint | None:
-    """The hint of a SELECT."""
+    """Return the hint of a SELECT."""
     hint: exp.Hint | None = select.args.get("hint")
     return hint
 
 
 def name_of(hint: exp.Hint) -> str:
-    """The name that a hint gives; refused when it is another hint, or no name."""
+    """Return the name that a hint gives; refused when it is another hint, or no name."""
     written = str(hint.meta["written"])
     match = _FORM.fullmatch(written)
     text = " ".join(written.split())
@@ -321,7 +321,7 @@ def name_of(hint: exp.Hint) -> str:
 
 
 def _pinned(node: Node, name: str, read: set[int]) -> Node | None:
-    """The tree with the first operator from the top called so, unless that is in what is read."""
+    """Return the tree with the first operator from the top called so, unless that is in what is read."""
     if id(node) in read:
         return None
     if is_stateful(node):

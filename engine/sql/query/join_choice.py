@@ -62,7 +62,7 @@ class JoinClause:
         return "" if word == "OUTER" else word
 
     def join(self, left: ScopedRows, right: ScopedRows) -> ScopedRows:
-        """Both sides joined, by windows when they have them, else for all time."""
+        """Return both sides joined, by windows when they have them, else for all time."""
         kind = self._kind()
         self.refuse_repeated_table(left, right)
         right = rename_apart(right, left)
@@ -96,7 +96,7 @@ class JoinClause:
     def merge_shared_columns(
         self, joined: ScopedRows, left: ScopedRows, right: ScopedRows, kind: JoinKind
     ) -> ScopedRows:
-        """The columns of USING once, and first; those of each side are still in reach under the side's name."""
+        """Return the columns of USING once, and first; those of each side are still in reach under the side's name."""
         names = self._shared_names(left.scope, right.scope)
         if not names:
             return joined
@@ -129,14 +129,15 @@ class JoinClause:
         return cast("JoinKind", self.node.side.lower() or "inner")
 
     def _shared_names(self, left: Scope, right: Scope) -> list[str]:
-        """The names of the columns that both sides share and that the join names or means."""
+        """Return the names of the columns that both sides share and that the join names or means."""
         if str(self.node.method or "").upper() != "NATURAL":
             return [identifier.name for identifier in self.node.args.get("using") or []]
         names = {visible.name.lower() for visible in right.shown}
         return [visible.name for visible in left.shown if visible.name.lower() in names]
 
     def _equalities_of_where(self, left: ScopedRows, right: ScopedRows, scope: Scope) -> list[Expr]:
-        """The equalities between the two sides among the conditions of WHERE, which hold above the join as well."""
+        """Return the equalities between the two sides among the conditions of WHERE, which hold above the join as
+        well."""
         equalities: list[Expr] = []
         for node in self.where:
             try:
@@ -149,7 +150,7 @@ class JoinClause:
 
 
 def with_nullability(joined: ScopedRows) -> ScopedRows:
-    """The names again, with columns that an outer join may leave out marked as such."""
+    """Return the names again, with columns that an outer join may leave out marked as such."""
     nullable = {field.name: field.nullable for field in joined.rows.schema}
     columns = tuple(
         replace(visible, column=replace(visible.column, nullable=nullable[visible.column.name]))
@@ -159,7 +160,7 @@ def with_nullability(joined: ScopedRows) -> ScopedRows:
 
 
 def _joined_column(side: Scope, name: str, joined: Scope) -> Column:
-    """The column of one side that a name of USING means, as it is after the join."""
+    """Return the column of one side that a name of USING means, as it is after the join."""
     column = side.resolve([name])
     assert isinstance(column, Column)
     return next(visible.column for visible in joined.columns if visible.column.name == column.name)
@@ -174,14 +175,14 @@ class JoinCondition:
 
 
 def join_condition_of(conditions: Sequence[Expr], left: Node, right: Node) -> JoinCondition:
-    """The equalities between two relations among some conditions, and all other conditions as one."""
+    """Return the equalities between two relations among some conditions, and all other conditions as one."""
     pairs = [equality_of(condition, left, right) for condition in conditions]
     remainder = [condition for condition, pair in zip(conditions, pairs, strict=True) if pair is None]
     return JoinCondition(tuple(pair for pair in pairs if pair is not None), conjunction(remainder))
 
 
 def equality_of(condition: Expr, left: Node, right: Node) -> Pair | None:
-    """The expression of the left and that of the right which must be equal; None for any other condition."""
+    """Return the expression of the left and that of the right which must be equal; None for any other condition."""
     if not isinstance(condition, Call) or condition.function != "=":
         return None
     first, second = condition.arguments
@@ -195,7 +196,7 @@ def equality_of(condition: Expr, left: Node, right: Node) -> Pair | None:
 def choose_join(
     left: Node, right: Node, kind: JoinKind, condition: JoinCondition, ttl: timedelta, at: TextPosition | None
 ) -> Node:
-    """The join that two relations take: within the window of both, or for all time when neither has one."""
+    """Return the join that two relations take: within the window of both, or for all time when neither has one."""
     is_windowed = [window_of(side) is not None for side in (left, right)]
     if all(is_windowed):
         return _window_join(left, right, kind, condition, at)
@@ -257,21 +258,21 @@ def _reads_only(expr: Expr, side: Node) -> bool:
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr | None:
-    """The condition that all of them hold; None when there is none."""
+    """Return the condition that all of them hold; None when there is none."""
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return make_call("and", conditions)
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
-    """The conditions that must all hold for this one to hold."""
+    """Return the conditions that must all hold for this one to hold."""
     if isinstance(condition, Call) and condition.function == "and":
         return [conjunct for argument in condition.arguments for conjunct in conjuncts(argument)]
     return [condition]
 
 
 def where_conditions(select: exp.Select) -> list[exp.Expr]:
-    """The conditions of WHERE that must all hold."""
+    """Return the conditions of WHERE that must all hold."""
     where = select.args.get("where")
     if where is None:
         return []
@@ -279,6 +280,6 @@ def where_conditions(select: exp.Select) -> list[exp.Expr]:
 
 
 def filter_rows(rows: Node, conditions: Sequence[Expr]) -> Node:
-    """The rows for which all of the conditions hold."""
+    """Return the rows for which all of the conditions hold."""
     condition = conjunction(conditions)
     return rows if condition is None else Filter(rows, condition)

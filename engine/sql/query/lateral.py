@@ -53,7 +53,7 @@ _REFUSED_WITH_GROUPS = ("order", "limit", "offset", "qualify")
 
 
 def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral: exp.Lateral) -> ScopedRows | None:
-    """The rows, each with those that the query gives for it; None when the query does not look at them."""
+    """Return the rows, each with those that the query gives for it; None when the query does not look at them."""
     if _depth_of(lateral) > MAX_LATERAL_DEPTH:
         raise TooLargeError(
             "LATERAL queries are nested too deeply", hint=f"at most {MAX_LATERAL_DEPTH} stand inside each other"
@@ -72,7 +72,7 @@ def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral
 
 
 def _join_relation(query: _LateralQuery) -> ScopedRows | None:
-    """The rows joined to what the query reads; None when it does not look at them."""
+    """Return the rows joined to what the query reads; None when it does not look at them."""
     select, outer = query.select, query.left.scope
     inner = query.queries.read_from(select).scope
     conditions = [node for node in where_conditions(select) if _looks_out(node, inner, outer)]
@@ -153,7 +153,7 @@ class _LateralQuery:
             raise JoinError(f"{self.table!r} appears twice in FROM", hint="give one of them an alias")
 
     def join_computed(self) -> ScopedRows:
-        """The rows with more columns, of a query that reads nothing else."""
+        """Return the rows with more columns, of a query that reads nothing else."""
         inputs = Expressions(self.queries.script, self.left.scope)
         if any(clause and name not in ("expressions", "where") for name, clause in self.select.args.items()):
             raise UnsupportedClauseError(
@@ -174,7 +174,8 @@ class _LateralQuery:
         return Named(name_of_item(item), inputs.translate(item.unalias()))
 
     def join_aggregates(self) -> ScopedRows:
-        """The rows, each with the aggregates of those that match it: there is one row of them, even of nothing."""
+        """Return the rows, each with the aggregates of those that match it: there is one row of them, even of
+        nothing."""
         subquery = AggregateSubquery(self.queries, self.prefix, self.left, self.select)
         values = subquery.translate()
         items = [Named(name_of_item(item), value) for item, value in zip(self.select.expressions, values, strict=True)]
@@ -182,8 +183,8 @@ class _LateralQuery:
         return self._add_columns(replace(self.left, rows=rows), with_unique_names(items))
 
     def join_rows(self) -> ScopedRows:
-        """The rows joined with those that the query gives, whose columns may be made of both: what reads the query's
-        rows alone is a column before the join, the rest is computed above it."""
+        """Return the rows joined with those that the query gives, whose columns may be made of both: what reads the
+        query's rows alone is a column before the join, the rest is computed above it."""
         correlated = read_correlated(self.queries, self.left, self.select)
         rows, scope = correlated.source.rows, correlated.source.scope
         translate = Expressions(self.queries.script, scope).translate
@@ -202,7 +203,8 @@ class _LateralQuery:
     def _compute_above(
         self, joined: ScopedRows, items: Sequence[Named], inner_columns: dict[str, Column]
     ) -> ScopedRows:
-        """The joined rows with the items: those of the query's rows alone have a column, the rest is made of both."""
+        """Return the joined rows with the items: those of the query's rows alone have a column, the rest is made of
+        both."""
         columns = {field.name: column_of(field) for field in joined.rows.schema}
         is_matched = None
         if self.is_left_join:
@@ -216,7 +218,7 @@ class _LateralQuery:
         return self._add_columns(joined, [Named(item.name, value_of(item)) for item in items])
 
     def _project_inner(self, rows: Node, items: Sequence[Named]) -> tuple[Node, dict[str, Column]]:
-        """The rows with columns for what is made of them alone, and the column of each item."""
+        """Return the rows with columns for what is made of them alone, and the column of each item."""
         computed: list[Named] = []
         columns: dict[str, Column] = {}
         for item in items:
@@ -228,8 +230,8 @@ class _LateralQuery:
         return Project(rows, (*pass_through(rows.schema), *computed)), columns
 
     def join_groups(self, conditions: Sequence[exp.Expr], items: Sequence[exp.Expr], inner: Scope) -> ScopedRows:
-        """The rows joined with the groups, or distinct rows, or elements, that the query makes within each match. What
-        the conditions compare with the rows before is added to its list and its GROUP BY."""
+        """Return the rows joined with the groups, or distinct rows, or elements, that the query makes within each
+        match. What the conditions compare with the rows before is added to its list and its GROUP BY."""
         self._check_groups(items)
         pairs = [self._split_equality(node, inner) for node in conditions]
         inner_keys = [inner_key for inner_key, _ in pairs]
@@ -259,7 +261,7 @@ class _LateralQuery:
             raise self._refusal("that groups its rows", "select what is of those rows outside of it", items[0])
 
     def _with_keys(self, conditions: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> exp.Select:
-        """The query without the conditions, which selects, and groups by, the keys as well."""
+        """Return the query without the conditions, which selects, and groups by, the keys as well."""
         keyed = self.select.copy()
         inner_conditions = [node.copy() for node in where_conditions(self.select) if node not in conditions]
         keyed.set("where", exp.Where(this=exp.and_(*inner_conditions)) if inner_conditions else None)
@@ -283,7 +285,7 @@ class _LateralQuery:
         raise self._refusal("that groups its rows", "it can in WHERE, with inner = outer", condition)
 
     def _join_with_on(self, right: ScopedRows, conditions: Sequence[Expr]) -> ScopedRows:
-        """Both joined, where ON holds too."""
+        """Return both joined, where ON holds too."""
         names = names_of_alias(self.lateral.args.get("alias"), len(right.scope.columns), self.queries.script)
         if names:
             columns = (replace(visible, alias=name) for visible, name in zip(right.scope.columns, names, strict=True))
@@ -299,7 +301,7 @@ class _LateralQuery:
         return with_nullability(ScopedRows(rows, Scope((*self.left.scope.columns, *right.scope.columns))))
 
     def _add_columns(self, source: ScopedRows, items: Sequence[Named]) -> ScopedRows:
-        """The rows with the values of the items, of which there is one for each, where ON holds."""
+        """Return the rows with the values of the items, of which there is one for each, where ON holds."""
         names = names_of_alias(self.lateral.args.get("alias"), len(items), self.queries.script)
         computed = [Named(f"{self.prefix}_item{number}", item.expr) for number, item in enumerate(items)]
         rows = Project(source.rows, (*pass_through(source.rows.schema), *computed))
@@ -316,7 +318,7 @@ class _LateralQuery:
         return ScopedRows(Filter(rows, on), scope)
 
     def _on_condition(self, scope: Scope) -> Expr | None:
-        """The condition of ON; None for none, and for ON true."""
+        """Return the condition of ON; None for none, and for ON true."""
         on = self.join.args.get("on")
         if on is None or (isinstance(on, exp.Boolean) and on.this):
             return None

@@ -54,7 +54,7 @@ def _expressions_of(node: Node) -> Iterator[Expr]:
 
 
 def _nondeterministic_in(expr: Expr) -> Iterator[str]:
-    """The functions in an expression that do not depend on its columns alone."""
+    """Yield the functions in an expression that do not depend on its columns alone."""
     for part in walk(expr):
         match part:
             case Call(name) if name in FUNCTIONS and not FUNCTIONS[name].deterministic:

@@ -43,7 +43,7 @@ class SelectedRows:
     extra_columns: list[Named] = field(default_factory=list)
 
     def over(self, build: Callable[[], Node]) -> Node:
-        """The rows. `build` gives the relation below, and is called again once everything was translated, since
+        """Return the rows. `build` gives the relation below, and is called again once everything was translated, since
         ORDER BY may ask it for more."""
         clauses = [name for name in _CLAUSES if self.select.args.get(name)]
         keys = distinct_on(self.select)
@@ -74,7 +74,7 @@ class SelectedRows:
             )
 
     def _over_stream(self, build: Callable[[], Node], keys: Sequence[exp.Expr]) -> Node:
-        """The first rows so far of all there ever were, or of those with the same values of the keys."""
+        """Return the first rows so far of all there ever were, or of those with the same values of the keys."""
         order_by = self.select.args.get("order")
         with errors_located(self.script.position(order_by)):
             order = read_order(order_by, self._ordering_column)
@@ -86,7 +86,7 @@ class SelectedRows:
         return top_rows(rows, self.columns, RowRange(partition, order, offset, limit), self.ttl)
 
     def _over_windows(self, build: Callable[[], Node], window_column: str) -> Node:
-        """The first rows of each window."""
+        """Return the first rows of each window."""
         selected = next((column.expr for column in self.columns if _is_column(column.expr, window_column)), None)
         window = self._column_of(selected or Column(window_column, types.WINDOW, nullable=False))
         order_by = self.select.args.get("order")
@@ -104,7 +104,7 @@ class SelectedRows:
         return self._column_of(self.translate(item) if selected is None else selected.expr)
 
     def _column_of(self, expr: Expr) -> Column:
-        """The column of an expression, added when nobody has selected it."""
+        """Return the column of an expression, added when nobody has selected it."""
         columns = (*self.columns, *self.extra_columns)
         column = next((column for column in columns if column.expr == expr), None)
         if column is None:
@@ -114,7 +114,7 @@ class SelectedRows:
 
 
 def distinct_on(select: exp.Select) -> list[exp.Expr]:
-    """The values in DISTINCT ON, of which each has its first row."""
+    """Return the values in DISTINCT ON, of which each has its first row."""
     distinct = select.args.get("distinct")
     on = None if distinct is None else distinct.args.get("on")
     keys = [] if on is None else on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
@@ -128,7 +128,7 @@ def _is_column(expr: Expr, name: str) -> bool:
 
 
 def _selected_column(item: exp.Expr, columns: Sequence[Named]) -> Named | None:
-    """The selected column that an item of ORDER BY names or counts."""
+    """Return the selected column that an item of ORDER BY names or counts."""
     if isinstance(item, exp.Literal) and not item.is_string:
         index = int(item.name) if re.fullmatch("[0-9]{1,9}", item.name) else 0
         if not 1 <= index <= len(columns):
@@ -142,7 +142,7 @@ def _selected_column(item: exp.Expr, columns: Sequence[Named]) -> Named | None:
 
 
 def _read_count(select: exp.Select, name: str, script: Script) -> int | None:
-    """The number in LIMIT or OFFSET; None without the clause."""
+    """Return the number in LIMIT or OFFSET; None without the clause."""
     clause = select.args.get(name)
     if clause is None:
         return None

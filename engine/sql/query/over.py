@@ -72,7 +72,7 @@ class OverCalls:
     functions: list[NamedOver] = field(default_factory=list)
 
     def value_of(self, node: exp.Expr) -> Expr | None:
-        """The column that a call with OVER becomes; None for everything else."""
+        """Return the column that a call with OVER becomes; None for everything else."""
         if not isinstance(node, exp.Window):
             return None
         try:
@@ -87,7 +87,7 @@ class OverCalls:
         return Column(column.name, column.type, column.nullable)
 
     def add_to(self, rows: Node) -> Node:
-        """The rows with a column for every function that was called."""
+        """Return the rows with a column for every function that was called."""
         if not self.functions:
             return rows
         if self.window is None:
@@ -244,7 +244,7 @@ def _cast(arguments: Sequence[Expr], signature: Signature) -> tuple[Expr, ...]:
 
 
 def _with_row_counts(arguments: tuple[Expr, ...], function: OverFunction) -> tuple[Expr, ...]:
-    """The arguments with numbers of rows as the 32 bits that Spark counts rows with."""
+    """Return the arguments with numbers of rows as the 32 bits that Spark counts rows with."""
     return tuple(
         Literal(argument.value, types.Integer(32))
         if index in function.constants and isinstance(argument, Literal)
@@ -258,7 +258,7 @@ UNBOUNDED = 2**31 - 1
 
 
 def read_frame(spec: exp.Expr | None) -> Frame | None:
-    """The frame of an OVER; None when it says nothing."""
+    """Return the frame of an OVER; None when it says nothing."""
     if spec is None:
         return None
     unit = str(spec.args.get("kind") or "").lower()
@@ -310,7 +310,7 @@ class RowRange:
 
 
 def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Node:
-    """The rows with their places, one column for each function."""
+    """Return the rows with their places, one column for each function."""
     for function in functions:
         ranking = cast("Ranking", function.function)
         rows = UpdatingTop(rows, ranking, function.partition, function.order, function.name, None, ttl)
@@ -318,7 +318,7 @@ def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Nod
 
 
 def top_rows(rows: Node, columns: Sequence[Named], row_range: RowRange, ttl: timedelta) -> Node:
-    """The columns of the first rows of each partition; of rows without a window, they change."""
+    """Return the columns of the first rows of each partition; of rows without a window, they change."""
     offset, limit = row_range.offset, row_range.limit
     # UpdatingTop keeps the first rows, and at least one; which of them are meant is told by their number
     number = _PLACE if offset or not limit else None

@@ -67,7 +67,7 @@ class Queries:
     read: list[Node] | None = None
 
     def translate(self, query: exp.Expr) -> Relation:
-        """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
+        """Return the relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
         complaints = Complaints()
         relation: Relation | None = None
         with complaints.collect(self.script.position(query)):
@@ -78,11 +78,11 @@ class Queries:
         return self._noted(relation)
 
     def read_from(self, select: exp.Select) -> ScopedRows:
-        """The rows in the FROM of a SELECT, and what their columns are called."""
+        """Return the rows in the FROM of a SELECT, and what their columns are called."""
         return read_from(self, select)
 
     def read_table(self, name: str) -> Relation:
-        """The CTE, table or view of that name; refused when there is none or it cannot be read."""
+        """Return the CTE, table or view of that name; refused when there is none or it cannot be read."""
         if name.lower() not in self.ctes:
             return self._noted(self.catalog.read(name))
         relation = self.ctes[name.lower()]
@@ -96,7 +96,7 @@ class Queries:
         return relation
 
     def find_lookup(self, name: str) -> LookupTable | None:
-        """The lookup table of that name, if it is one and no CTE."""
+        """Return the lookup table of that name, if it is one and no CTE."""
         return None if name.lower() in self.ctes else self.catalog.find_lookup(name)
 
     def _with_ctes(self, query: exp.Expr, complaints: Complaints) -> Queries:
@@ -117,7 +117,7 @@ class Queries:
         return queries
 
     def translate_body(self, query: exp.Expr) -> Relation:
-        """The relation that a query describes, once its WITH is read."""
+        """Return the relation that a query describes, once its WITH is read."""
         match query:
             case exp.Subquery():
                 return self.translate(query.this)
@@ -138,7 +138,7 @@ class Queries:
 
 
 def translate_select(queries: QueryReader, select: exp.Select) -> Relation:
-    """The rows of one SELECT."""
+    """Return the rows of one SELECT."""
     script = queries.script
     if not select.expressions:
         raise SyntaxRefusedError("SELECT needs a list of columns", hint="* is all of them", at=script.position(select))
@@ -190,7 +190,7 @@ class _Select:
         return self._translate_rows(filtered, subqueries)
 
     def _filter(self, rows: Node, subqueries: ScalarSubqueries) -> Node:
-        """The rows for which WHERE is true."""
+        """Return the rows for which WHERE is true."""
         where = self.select.args.get("where")
         if where is None:
             return rows
@@ -209,7 +209,7 @@ class _Select:
         return filter_rows(rows, conditions)
 
     def _translate_rows(self, rows: Node, subqueries: ScalarSubqueries) -> Node:
-        """The SELECT list over the rows as they are."""
+        """Return the SELECT list over the rows as they are."""
         unnesting, over_calls = ArrayUnnesting(), self._over_calls(rows)
 
         def special(part: exp.Expr) -> Expr | None:
@@ -231,7 +231,7 @@ class _Select:
         return self._select(columns, Expressions(self.script, self.scope, special).translate, build)
 
     def _translate_groups(self, rows: Node) -> Node:
-        """The SELECT list and HAVING over the groups of the rows."""
+        """Return the SELECT list and HAVING over the groups of the rows."""
         aliases = aliases_of(self.select, self.scope)
         grouping = Grouping(self.script, rows, self.scope, self.queries.updating_ttl, aliases)
         group_by = self.select.args.get("group")
@@ -262,14 +262,14 @@ class _Select:
         return self._select(columns, grouping.value, build)
 
     def _select(self, columns: list[Named], translate: Translate, build: Callable[[], Node]) -> Node:
-        """The columns of what `build` gives, ordered and cut."""
+        """Return the columns of what `build` gives, ordered and cut."""
         selected = SelectedRows(
             self.select, with_unique_names(columns), translate, self.script, self.queries.updating_ttl
         )
         return selected.over(build)
 
     def _over_calls(self, rows: Node) -> OverCalls:
-        """The functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""
+        """Return the functions with OVER of a SELECT without GROUP BY: its rows carry their window or have none."""
         inputs = Expressions(self.script, self.scope)
 
         def partition(item: exp.Expr) -> Expr:

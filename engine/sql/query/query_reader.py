@@ -26,16 +26,16 @@ class QueryReader(Protocol):
         """For how long rows are kept that no window closes."""
 
     def translate(self, query: exp.Expr) -> Relation:
-        """The relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
+        """Return the relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
 
     def read_from(self, select: exp.Select) -> ScopedRows:
-        """The rows in the FROM of a SELECT, and what their columns are called."""
+        """Return the rows in the FROM of a SELECT, and what their columns are called."""
 
     def read_table(self, name: str) -> Relation:
-        """The CTE, table or view of that name; refused when there is none or it cannot be read."""
+        """Return the CTE, table or view of that name; refused when there is none or it cannot be read."""
 
     def find_lookup(self, name: str) -> LookupTable | None:
-        """The lookup table of that name, if it is one and no CTE."""
+        """Return the lookup table of that name, if it is one and no CTE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SubqueryTest:
 
 
 def read_subquery_test(node: exp.Expr) -> SubqueryTest | None:
-    """The test that a condition is; None when it has no sub-query, or has it inside something else."""
+    """Return the test that a condition is; None when it has no sub-query, or has it inside something else."""
     negated = False
     while isinstance(node, exp.Paren | exp.Not):
         negated ^= isinstance(node, exp.Not)

@@ -27,22 +27,22 @@ class NoRows(Node):
 
 
 def column_of(field: Field) -> Column:
-    """The column of a field."""
+    """Return the column of a field."""
     return Column(field.name, field.type, field.nullable)
 
 
 def output_column(projection: Named) -> Column:
-    """The column that a projected expression becomes."""
+    """Return the column that a projected expression becomes."""
     return Column(projection.name, projection.expr.type, is_nullable(projection.expr))
 
 
 def field_of(projection: Named) -> Field:
-    """The field that a projected expression becomes."""
+    """Return the field that a projected expression becomes."""
     return Field(projection.name, projection.expr.type, is_nullable(projection.expr))
 
 
 def cast_columns(rows: Node, columns: Sequence[tuple[str, types.Type]]) -> Node:
-    """The rows with columns of these names and types, by position."""
+    """Return the rows with columns of these names and types, by position."""
     projections = tuple(
         Named(name, coerce(column_of(field), kind)) for field, (name, kind) in zip(rows.schema, columns, strict=True)
     )
@@ -55,8 +55,8 @@ def is_passed_on(projection: Named) -> bool:
 
 
 def rename_apart(side: ScopedRows, other: ScopedRows) -> ScopedRows:
-    """The side with columns renamed where the other has one of the same name; the scope keeps what the user calls
-    them."""
+    """Return the side with columns renamed where the other has one of the same name; the scope keeps what the user
+    calls them."""
     other_names = {name.lower() for name in other.rows.schema.names}
     names = side.rows.schema.names
     if not any(name.lower() in other_names for name in names):
@@ -75,7 +75,7 @@ def rename_apart(side: ScopedRows, other: ScopedRows) -> ScopedRows:
 
 
 def fresh_name(name: str, used: Iterable[str]) -> str:
-    """The name with the first number behind it, from 2, that makes it a new one."""
+    """Return the name with the first number behind it, from 2, that makes it a new one."""
     used_names, number = {used_name.lower() for used_name in used}, 2
     while f"{name}_{number}".lower() in used_names:
         number += 1

@@ -79,7 +79,7 @@ class ScalarSubqueries:
     _subqueries: list[AggregateSubquery] = field(default_factory=list)
 
     def value_of(self, node: exp.Expr) -> Expr | None:
-        """The value of a sub-query that was translated; None for everything else."""
+        """Return the value of a sub-query that was translated; None for everything else."""
         return self.values.get(id(node))
 
     def translate_in(self, nodes: Sequence[exp.Expr], outer: ScopedRows) -> None:
@@ -99,14 +99,14 @@ class ScalarSubqueries:
         self._subqueries.append(subquery)
 
     def join_to(self, rows: Node) -> Node:
-        """The rows with columns for the sub-queries: every row stays, whether or not there is a value for it."""
+        """Return the rows with columns for the sub-queries: every row stays, whether or not there is a value for it."""
         for subquery in self._subqueries:
             rows = subquery.join_to(rows)
         return rows
 
 
 def _subqueries_in(node: exp.Expr) -> Iterator[exp.Subquery]:
-    """The sub-queries that stand for a value in an expression, outermost only."""
+    """Yield the sub-queries that stand for a value in an expression, outermost only."""
     stack = [] if read_subquery_test(node) is not None else [node]
     while stack:
         part = stack.pop()
@@ -136,7 +136,7 @@ class AggregateSubquery:
     _pairs: tuple[Pair, ...] = ()
 
     def translate(self) -> list[Expr]:
-        """The values of its SELECT list, once the rows around it are joined to it."""
+        """Return the values of its SELECT list, once the rows around it are joined to it."""
         correlated = read_correlated(self.queries, self.outer, self.select)
         inputs = Expressions(self.queries.script, correlated.source.scope)
         condition = join_condition_of(correlated.conditions, self.outer.rows, correlated.source.rows)
@@ -147,7 +147,7 @@ class AggregateSubquery:
         return [outputs.translate(item.unalias()) for item in self.select.expressions]
 
     def _aggregate_column(self, node: exp.Expr, inputs: Expressions) -> Expr | None:
-        """The column of an aggregate; of no rows it is NULL, or zero where it counts."""
+        """Return the column of an aggregate; of no rows it is NULL, or zero where it counts."""
         call = read_aggregate(node)
         if call is None:
             return None
@@ -158,7 +158,7 @@ class AggregateSubquery:
         return column if aggregate.nullable else make_call("coalesce", [column, Literal(0, types.BIGINT)])
 
     def join_to(self, rows: Node) -> Node:
-        """The rows joined to the groups, of what the sub-query reads, that they match."""
+        """Return the rows joined to the groups, of what the sub-query reads, that they match."""
         with errors_located(self.queries.script.position(self.select.parent)):
             return self._join_to(rows)
 
@@ -184,7 +184,7 @@ class AggregateSubquery:
         return choose_join(rows, groups, "left", JoinCondition(tuple(equalities)), ttl, None)
 
     def _window_groups(self, source: Node, window_column: str | None, keys: tuple[Named, ...]) -> Node:
-        """The groups of rows that have a window, by that window and the keys."""
+        """Return the groups of rows that have a window, by that window and the keys."""
         if window_column is None:
             raise UnsupportedClauseError(
                 "a sub-query over sessions cannot be used as a value", hint="write a join that names the window of both"
@@ -214,13 +214,13 @@ class _TestedAgainst:
 
 
 def filter_by_subquery(queries: QueryReader, outer: ScopedRows, test: SubqueryTest) -> Node:
-    """The rows for which the test is true, as they are. Within a window when both relations have one, else for all
-    time."""
+    """Return the rows for which the test is true, as they are. Within a window when both relations have one, else
+    for all time."""
     return _SubqueryFilter(queries, outer, test).filtered()
 
 
 def read_correlated(queries: QueryReader, outer: ScopedRows, query: exp.Select) -> CorrelatedRows:
-    """The FROM and WHERE of a query that may look at the rows around it."""
+    """Return the FROM and WHERE of a query that may look at the rows around it."""
     source = rename_apart(queries.read_from(query), outer)
     rows, scope = source.rows, replace(source.scope, outer=outer.scope)
     inputs = Expressions(queries.script, scope)
@@ -251,7 +251,7 @@ class _SubqueryFilter:
         return self.queries.script.position(self.test.node)
 
     def filtered(self) -> Node:
-        """The rows for which the test is true."""
+        """Return the rows for which the test is true."""
         inputs = Expressions(self.queries.script, self.outer.scope)
         values = [inputs.translate(node) for node in self.test.values]
         inner = self._inner_rows()
@@ -270,7 +270,7 @@ class _SubqueryFilter:
         return self._drop_unknown(rows, value, inner_value, inner)
 
     def _join(self, rows: Node, inner: Node, conditions: Sequence[Expr], kind: Literal_typing["semi", "anti"]) -> Node:
-        """The join, which reads no more of the inner rows than it needs, so that equal ones are kept once."""
+        """Return the join, which reads no more of the inner rows than it needs, so that equal ones are kept once."""
         condition = join_condition_of(conditions, rows, inner)
         names = set[str]().union(*(columns_of(condition) for condition in conditions))
         _, window_column = recoverable_window(inner) or (None, None)
@@ -325,7 +325,7 @@ class _SubqueryFilter:
         return _TestedAgainst(rows, tuple(values), correlated.conditions)
 
     def _values_of(self, scope: Scope) -> tuple[Expr, ...]:
-        """All columns that the query gives; none when the test has no values to compare them with."""
+        """Return all columns that the query gives; none when the test has no values to compare them with."""
         if not self.test.values:
             return ()
         self._check_count(len(scope.shown))
@@ -342,7 +342,7 @@ class _SubqueryFilter:
 
 
 def _as_compared(value: Expr, inner_value: Expr) -> tuple[Expr, Expr]:
-    """Both sides of an equality as the type in which they are compared."""
+    """Return both sides of an equality as the type in which they are compared."""
     comparison = make_call("=", [value, inner_value])
     assert isinstance(comparison, Call)
     left, right = comparison.arguments
@@ -354,7 +354,7 @@ PARTS = "0123456789abcdef"
 
 
 def part_of(value: Expr) -> Expr:
-    """The part that a value belongs to; NULL for NULL."""
+    """Return the part that a value belongs to; NULL for NULL."""
     if not can_cast(value.type, types.TEXT):
         return Literal(PARTS[0], types.TEXT)
     digest = make_call("md5", [coerce(value, types.TEXT)])
@@ -362,11 +362,11 @@ def part_of(value: Expr) -> Expr:
 
 
 def part_of_row(rows: Node) -> Expr:
-    """The part that a row belongs to, by one of its columns."""
+    """Return the part that a row belongs to, by one of its columns."""
     field = next((field for field in rows.schema if can_cast(field.type, types.TEXT)), rows.schema.fields[0])
     return make_call("coalesce", [part_of(column_of(field)), Literal(PARTS[0], types.TEXT)])
 
 
 def all_parts(*more_parts: str) -> Expr:
-    """An array of the names of all parts, behind those of some more."""
+    """Return an array of the names of all parts, behind those of some more."""
     return make_call("make_array", [Literal(part, types.TEXT) for part in (*more_parts, *PARTS)])

@@ -34,8 +34,8 @@ from engine.sql.scope import Relation
 
 
 def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Relation:
-    """The rows of both sides, or those of the first that the second has or has not; equal ones once, unless it is
-    UNION ALL."""
+    """Return the rows of both sides, or those of the first that the second has or has not; equal ones once, unless
+    it is UNION ALL."""
     word = type(node).__name__.upper()
     at = queries.script.position_of_word(word, node, node.expression)
     is_distinct = node.args.get("distinct", True)
@@ -62,7 +62,7 @@ def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Rel
 
 
 def unite(relations: Sequence[Node], at: TextPosition | None = None) -> Node:
-    """One relation with the rows of all; columns by position, cast to types that hold them all."""
+    """Return one relation with the rows of all; columns by position, cast to types that hold them all."""
     inputs = [rows for relation in relations for rows in _united(relation)]
     if len(inputs) > MAX_RELATIONS:
         raise TooLargeError(f"a union has {len(inputs)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
@@ -74,7 +74,7 @@ def _united(rows: Node) -> tuple[Node, ...]:
 
 
 def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tuple[Node, ...]:
-    """The relations with columns of the same names and types, by position."""
+    """Return the relations with columns of the same names and types, by position."""
     first, *more = relations
     for relation in more:
         if len(relation.schema) != len(first.schema):
@@ -100,8 +100,8 @@ def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tup
 
 
 def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
-    """The different rows of the first that the second has, or has not. Within a window when both relations have one,
-    else for all time."""
+    """Return the different rows of the first that the second has, or has not. Within a window when both relations
+    have one, else for all time."""
     left, right = _align(sides, word, None)
     left = distinct_rows(left, ttl)
     projections = (Named(f"__other{index}", column_of(field)) for index, field in enumerate(right.schema))
@@ -115,7 +115,7 @@ def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
 
 
 def _equal_or_both_null(left: Field, right: Field) -> tuple[Expr, Expr]:
-    """The equality of two columns. Those that may be NULL are wrapped, since nothing equals NULL."""
+    """Return the equality of two columns. Those that may be NULL are wrapped, since nothing equals NULL."""
     left_column, right_column = Column(left.name, left.type), Column(right.name, right.type)
     if not left.nullable and not right.nullable:
         return left_column, right_column

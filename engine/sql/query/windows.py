@@ -37,7 +37,7 @@ def is_window_call(node: exp.Expr) -> bool:
 
 
 def translate_window(node: exp.Expr, script: Script) -> Window:
-    """The window that a call describes."""
+    """Return the window that a call describes."""
     name = node.name.lower()
     try:
         lengths = [_read_length(argument) for argument in node.expressions]
@@ -81,7 +81,7 @@ def _read_length(node: exp.Expr) -> timedelta:
 
 
 def window_over(window: Window, source: Node) -> Window:
-    """The window to aggregate by, over an input that may already be windowed: then it must be the same one."""
+    """Return the window to aggregate by, over an input that may already be windowed: then it must be the same one."""
     source_window = window_of(source)
     if source_window is None:
         return window
@@ -99,8 +99,8 @@ def window_over(window: Window, source: Node) -> Window:
 
 
 def recoverable_window(source: Node) -> tuple[Window, str | None] | None:
-    """The window of a relation's rows, and the column that holds it once `with_window` has made it. A session is known
-    only by what the rows carry."""
+    """Return the window of a relation's rows, and the column that holds it once `with_window` has made it. A session
+    is known only by what the rows carry."""
     source_window = window_of(source)
     if source_window is None:
         return None
@@ -109,8 +109,8 @@ def recoverable_window(source: Node) -> tuple[Window, str | None] | None:
 
 
 def with_window(source: Node) -> Node:
-    """The relation with a column for its window, worked out from the event time, which is just before its end, unless
-    it carries the window itself."""
+    """Return the relation with a column for its window, worked out from the event time, which is just before its
+    end, unless it carries the window itself."""
     match window_of(source):
         case (Tumble(width) | Hop(_, width), None) if not source.schema.find(COMPUTED_WINDOW):
             time, tick = Column(EVENT_TIME, types.TIMESTAMP, nullable=False), timedelta(microseconds=1)
@@ -123,7 +123,7 @@ def with_window(source: Node) -> Node:
 
 
 def describe(window: Window) -> str:
-    """The window as a user would write it."""
+    """Return the window as a user would write it."""
     match window:
         case Tumble(width):
             return f"tumble({_spell(width)})"

@@ -30,7 +30,7 @@ USE_IN_WHERE = "use it in WHERE, alone or beside other conditions with AND"
 
 
 def translate_comparison(node: exp.Expr, translate_call: TranslateCall) -> Expr | None:
-    """The value of such a test; None for every other expression."""
+    """Return the value of such a test; None for every other expression."""
     match node:
         case exp.Is():
             return _is(node, translate_call)
@@ -90,7 +90,7 @@ def _array_behind(word: str, node: exp.Expr) -> exp.Expr | None:
 
 
 def translate_pattern(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    """The test of a text by such a pattern; None for every other expression."""
+    """Return the test of a text by such a pattern; None for every other expression."""
     escape, inner = "\\", node
     if isinstance(node, exp.Escape):
         escape, inner = _constant(translate(node.expression), "the ESCAPE character"), node.this
@@ -117,7 +117,7 @@ def _constant(value: Expr, subject: str) -> str:
 
 
 def _with_backslashes(pattern: str, escape: str) -> str:
-    """The pattern of LIKE with a backslash as the escape character."""
+    """Return the pattern of LIKE with a backslash as the escape character."""
     rewritten, position = "", 0
     while position < len(pattern):
         character = pattern[position]
@@ -140,7 +140,7 @@ _WILD = {"%": "(?s:.*)", "_": "(?s:.)"}
 
 
 def _regular_expression(pattern: str, escape: str) -> str:
-    """The regular expression for all of a text that a pattern of SIMILAR TO means: `%` and `_` as in LIKE, and
+    """Return the regular expression for all of a text that a pattern of SIMILAR TO means: `%` and `_` as in LIKE, and
     `|`, `*`, `+`, `?`, `{m,n}`, `(...)` and `[...]` as in regular expressions."""
     expression, position, in_class = "", 0, False
     while position < len(pattern):
@@ -173,7 +173,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {exp.ArrayContainsAll: "array_has_all", 
 
 
 def translate_nested(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    """The value of an expression that makes an array or a struct, or reads one; None for all others."""
+    """Return the value of an expression that makes an array or a struct, or reads one; None for all others."""
     match node:
         case exp.Array():
             return make_call("make_array", [translate(element) for element in node.expressions])
@@ -268,7 +268,7 @@ TranslateCall = Callable[[str, Sequence[exp.Expr]], Expr]
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
-    """A declared function applied to arguments, cast to what it takes."""
+    """Return a declared function applied to arguments, cast to what it takes."""
     typed_call = call(name, arguments)
     if typed_call is not None:
         return typed_call
@@ -298,8 +298,8 @@ def _fitting_cast(name: str, arguments: Sequence[Expr]) -> str | None:
 
 
 def cast_for(expr: Expr, kind: types.Type, target: str) -> Expr:
-    """The expression as the type of its target, by any cast that there is. A part of JSON is written out as text, null
-    where there is none."""
+    """Return the expression as the type of its target, by any cast that there is. A part of JSON is written out as
+    text, null where there is none."""
     if expr.type == types.JSON_PART:
         if kind == types.TEXT:
             return make_call("coalesce", [Cast(expr, kind), Literal("null", kind)])
@@ -310,12 +310,12 @@ def cast_for(expr: Expr, kind: types.Type, target: str) -> Expr:
 
 
 def negated(node: exp.Expr, value: Expr) -> Expr:
-    """The test, or its opposite: the parser keeps the NOT of NOT LIKE and IS NOT beside the operands."""
+    """Return the test, or its opposite: the parser keeps the NOT of NOT LIKE and IS NOT beside the operands."""
     return make_call("not", [value]) if node.args.get("negate") else value
 
 
 def clipped(text: str) -> str:
-    """The text as an error shows it, cut when it is long."""
+    """Return the text as an error shows it, cut when it is long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 

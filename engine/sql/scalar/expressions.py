@@ -125,7 +125,7 @@ class Expressions:
     special: Callable[[exp.Expr], Expr | None] = lambda _node: None
 
     def translate(self, node: exp.Expr) -> Expr:
-        """The typed value of an expression; an error says where in the script."""
+        """Return the typed value of an expression; an error says where in the script."""
         try:
             value = self.special(node)
             return self._translate(node) if value is None else value
@@ -134,7 +134,7 @@ class Expressions:
             raise
 
     def condition(self, node: exp.Expr) -> Expr:
-        """An expression that must be true or false."""
+        """Return an expression that must be true or false."""
         condition = self.translate(node)
         if not isinstance(condition.type, types.Boolean | types.Null):
             raise TypeMismatchError(
@@ -267,7 +267,7 @@ class Expressions:
         return _cut_to_digits(check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast))), node.to)
 
     def _call(self, name: str, arguments: Sequence[exp.Expr]) -> Expr:
-        """A call of a scalar function; what only has a meaning elsewhere is refused by its name."""
+        """Return a call of a scalar function; what only has a meaning elsewhere is refused by its name."""
         if name in WINDOWS:
             raise WindowContextError(
                 f"window function {name} is not allowed here",
@@ -291,7 +291,7 @@ class Expressions:
 
 
 def _cut_to_digits(value: Expr, written: exp.DataType) -> Expr:
-    """A TIMESTAMP cut to the digits that its type, such as TIMESTAMP(3), has."""
+    """Return a TIMESTAMP cut to the digits that its type, such as TIMESTAMP(3), has."""
     unit = unit_of(written)
     return value if unit is None else make_call("date_trunc", [Literal(unit, types.TEXT), value])
 
@@ -333,7 +333,7 @@ _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 def translate_function(node: exp.Expr, translate: Translate, translate_call: TranslateCall) -> Expr | None:
-    """The call of a function, however it is written; None for every other expression."""
+    """Return the call of a function, however it is written; None for every other expression."""
     match node:
         case exp.Anonymous():
             return translate_call(node.name.lower(), node.expressions)
@@ -357,7 +357,7 @@ def _present(*arguments: exp.Expr | None) -> list[exp.Expr]:
 
 
 def call_in_branches(case: Case) -> Case:
-    """The CASE in which calls of the user's functions carry the condition of their branch."""
+    """Return the CASE in which calls of the user's functions carry the condition of their branch."""
     before: tuple[Expr, ...] = ()
     branches: list[tuple[Expr, Expr]] = []
     for test, value in case.branches:

@@ -47,7 +47,7 @@ from engine.values.durations import read_duration, read_months
 
 
 def translate_literal(node: exp.Expr) -> Expr | None:
-    """The value of a literal; None for every other expression."""
+    """Return the value of a literal; None for every other expression."""
     match node:
         case exp.Null():
             return Literal(None, types.Null())
@@ -94,12 +94,12 @@ def _integer(value: int) -> Expr:
 
 
 def read_interval(node: exp.Interval) -> timedelta:
-    """The length of an INTERVAL literal."""
+    """Return the length of an INTERVAL literal."""
     return read_duration(_written(node))
 
 
 def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | None:
-    """A time plus or minus an interval with months in it; None for every other expression."""
+    """Return a time plus or minus an interval with months in it; None for every other expression."""
     if not isinstance(node, exp.Add | exp.Sub):
         return None
     start, interval = node.this, node.expression
@@ -121,7 +121,7 @@ def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | No
 
 
 def _written(node: exp.Interval) -> str:
-    """The text of the interval: as it stood in the script (see `sql/text/dialect.py`), else number and unit."""
+    """Return the text of the interval: as it stood in the script (see `sql/text/dialect.py`), else number and unit."""
     written = str(node.meta.get("written", ""))
     if any(mark.isalpha() or mark == ":" for mark in written):
         return written
@@ -135,7 +135,7 @@ _LAST: dict[type[exp.Expr], str] = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp
 
 
 def translate_rows(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    """The comparison of rows of values, part by part; None for every other expression."""
+    """Return the comparison of rows of values, part by part; None for every other expression."""
     return _compared(node, translate, lambda name, arguments: check_constants(make_call(name, arguments)))
 
 
@@ -158,7 +158,7 @@ def _compared(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr
 
 
 def parts_of_row(node: exp.Expr) -> list[exp.Expr]:
-    """The values of a row that is written out; none when it is something else."""
+    """Return the values of a row that is written out; none when it is something else."""
     if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
         return list(node.expressions)
     return []
@@ -192,7 +192,8 @@ _DAY = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?![0-9]).*)?)?\s*", re.
 
 
 def check_constants(expr: Expr) -> Expr:
-    """The expression; refused when it, or an argument of it, is a text constant that its type cannot be read from."""
+    """Return the expression; refused when it, or an argument of it, is a text constant that its type cannot be read
+    from."""
     for part in expr.arguments if isinstance(expr, Call) else (expr,):
         match part:
             case Cast(Literal(str(text)), kind, lenient=False) if not _reads(text, kind):

@@ -62,7 +62,8 @@ class CheckedTable:
 
 
 def check_connection(name: str, connector: str, options: Mapping[str, StoredValue]) -> Connection:
-    """The connection of that name. Raises ScriptRefused with all that is wrong, without places: there is no text."""
+    """Return the connection of that name. Raises ScriptRefused with all that is wrong, without places: there is no
+    text."""
     text = spell_connection(name, connector, options)
     with without_places():
         script = parse(text)
@@ -79,7 +80,7 @@ def check_connection(name: str, connector: str, options: Mapping[str, StoredValu
 def check_table(
     name: str, connector: str, columns: str, options: Mapping[str, StoredValue], connections: Connections
 ) -> CheckedTable:
-    """The table of that name. Raises ScriptRefused with all that is wrong, without places."""
+    """Return the table of that name. Raises ScriptRefused with all that is wrong, without places."""
     text = spell_table(name, connector, columns, options)
     with without_places():
         script = parse(text)
@@ -101,7 +102,7 @@ def check_table(
 
 
 def stored_connector(name: str) -> Connector:
-    """The connector of that name; refused where there is none."""
+    """Return the connector of that name; refused where there is none."""
     return connector_named(name)
 
 
@@ -120,7 +121,7 @@ def without_places() -> Iterator[None]:
 
 
 def _only_statement(script: Script, name: str, options: set[str]) -> exp.Create:
-    """The one statement of the text; columns that end it and begin another one are no columns."""
+    """Return the one statement of the text; columns that end it and begin another one are no columns."""
     wrong = TableColumnError(f"the columns of {name} cannot be read", hint="list them as CREATE TABLE does")
     if len(script.statements) != 1 or not isinstance(node := script.statements[0].node, exp.Create):
         raise wrong
@@ -139,7 +140,8 @@ _PLAIN = (types.Boolean, types.Integer, types.Float, types.Decimal, types.Timest
 
 
 def replay_script(letters: Table, place: Path, sources: Sequence[Table]) -> str | None:
-    """The script for the records of sources of JSON; None where a table of dead letters does not have what it takes."""
+    """Return the script for the records of sources of JSON; None where a table of dead letters does not have what it
+    takes."""
     columns = {field.name: field.type for field in letters.schema}
     if columns.get("record") != types.TEXT or letters.format is None:
         return None
@@ -182,7 +184,8 @@ class UsedNames:
 
 
 def used_names(text: str) -> UsedNames:
-    """The names that a script uses beside its own. What cannot be read uses none: whoever compiles it says why."""
+    """Return the names that a script uses beside its own. What cannot be read uses none: whoever compiles it says
+    why."""
     try:
         script = parse(text)
     except EngineError:

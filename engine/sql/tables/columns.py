@@ -78,7 +78,7 @@ class TableColumns:
 
 
 def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Complaints) -> TableColumns:
-    """The columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
+    """Return the columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
     columns: dict[str, Field | MetadataColumn | GeneratedColumn] = {}
     keys: list[str] = []
     declared_keys: list[tuple[exp.Expr, exp.PrimaryKey]] = []
@@ -186,7 +186,7 @@ def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | Metadata
 def _column_of_kind(
     field: Field, part: exp.ColumnDef, value: exp.Expr | None, key: str | None
 ) -> Field | MetadataColumn | GeneratedColumn:
-    """The column by how it is filled: computed as `value`, by the connector from `key`, or else decoded."""
+    """Return the column by how it is filled: computed as `value`, by the connector from `key`, or else decoded."""
     if _is_metadata_call(value):
         key, value = value.expressions[0].name, None
     if value is not None:
@@ -221,8 +221,8 @@ class EventTimes:
     positions: Mapping[str, TextPosition]
 
     def read(self, values: dict[str, Expr]) -> tuple[Expr | None, Expr]:
-        """The event time, None for the time of reading, and the watermark, over what is decoded and the event time.
-        `values` has what each column of the table is made of."""
+        """Return the event time, None for the time of reading, and the watermark, over what is decoded and the event
+        time. `values` has what each column of the table is made of."""
         declared = self.columns.watermark
         if declared is not None:
             return self._declared(declared, values)
@@ -265,7 +265,7 @@ class EventTimes:
         return _checked(value, option, self.positions[option])
 
     def _expression(self, declared: WatermarkFor, values: dict[str, Expr]) -> Expr:
-        """The watermark of `WATERMARK FOR column AS expression`."""
+        """Return the watermark of `WATERMARK FOR column AS expression`."""
         written = declared.args["expression"]
         at = self.script.position(written)
         never_null = {column.field.name for column in self.columns.generated if not column.field.nullable}

@@ -51,7 +51,7 @@ Connections = Mapping[str, Connection]
 
 
 def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Connection:
-    """The connection that a CREATE CONNECTION declares. Raises ScriptRefused with all that is wrong with it."""
+    """Return the connection that a CREATE CONNECTION declares. Raises ScriptRefused with all that is wrong with it."""
     complaints = Complaints()
     options = given_options(node, script, complaints, at)
     complaints.raise_any()
@@ -66,7 +66,7 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
 
 
 def connector_named(name: str, at: TextPosition | None = None) -> Connector:
-    """The connector of that name; refused where there is none."""
+    """Return the connector of that name; refused where there is none."""
     connector = find_connector(name)
     if connector is None or connector.hidden:
         names = [offered.name for offered in offered_connectors()]
@@ -86,12 +86,13 @@ def _check_shared(options: Sequence[WithOption], connector: Connector, complaint
 
 
 def shared_names(connector: Connector) -> frozenset[str]:
-    """The options that a connector has in every direction: those a connection can hold."""
+    """Return the options that a connector has in every direction: those a connection can hold."""
     return frozenset.intersection(*(known_names(model) for model in connector.options.values()))
 
 
 def read_connections(text: str) -> dict[str, Connection]:
-    """The connections of a file that an administrator has written. Raises SettingError when it holds anything else."""
+    """Return the connections of a file that an administrator has written. Raises SettingError when it holds anything
+    else."""
     connections: dict[str, Connection] = {}
     try:
         script = parse(text)
@@ -113,7 +114,7 @@ def read_connections(text: str) -> dict[str, Connection]:
 
 
 def with_connection(options: Sequence[WithOption], connections: Connections) -> list[WithOption]:
-    """The options of a table together with those of the connection that it names."""
+    """Return the options of a table together with those of the connection that it names."""
     profile_option = option_named("connection_profile", options)
     if profile_option is None:
         return list(options)
@@ -129,7 +130,7 @@ def with_connection(options: Sequence[WithOption], connections: Connections) -> 
 
 
 def _find_connection(profile_option: WithOption, connections: Connections) -> Connection:
-    """The connection that an option names."""
+    """Return the connection that an option names."""
     connection = connections.get(str(profile_option.value).lower())
     if connection is None:
         near = get_close_matches(str(profile_option.value).lower(), list(connections), n=1)

@@ -77,7 +77,7 @@ def _number(text: str) -> float | int:
 
 
 def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOption]:
-    """The options of a temporary table, which is a lookup table without saying so."""
+    """Return the options of a temporary table, which is a lookup table without saying so."""
     kind = option_named("type", options)
     if kind is not None and kind.value != "lookup":
         raise OptionValueError(
@@ -89,7 +89,7 @@ def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOptio
 
 
 def option_named(name: str, options: Sequence[WithOption]) -> WithOption | None:
-    """The option of that name, if it is given."""
+    """Return the option of that name, if it is given."""
     return next((option for option in options if option.name == name), None)
 
 

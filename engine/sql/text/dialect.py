@@ -217,7 +217,7 @@ class Arroyo(Postgres):
 
 
 def _starting_at(node: exp.Expression | None, token: Token | None) -> exp.Expression | None:
-    """The node, with a note of where its first token stands."""
+    """Return the node, with a note of where its first token stands."""
     if isinstance(node, exp.Expression) and token is not None and "start" not in node.meta:
         node.meta["start"] = token.start
     return node

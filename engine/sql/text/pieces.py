@@ -56,7 +56,8 @@ _NO_ITEM = (*_CLOSING, TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenTy
 
 
 def tokens_of(text: str, line_starts: Sequence[int]) -> list[Token]:
-    """The tokens of a script. Raises ScriptRefused when a quote or a comment is not closed, or a number is none."""
+    """Return the tokens of a script. Raises ScriptRefused when a quote or a comment is not closed, or a number is
+    none."""
     try:
         tokens: list[Token] = Arroyo().tokenize(text)
     except TokenError as error:
@@ -84,7 +85,7 @@ def _can_be_cut(text: str) -> bool:
 
 
 def pieces_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The tokens of each statement; empty ones are left out."""
+    """Yield the tokens of each statement; empty ones are left out."""
     piece: list[Token] = []
     for token in tokens:
         if token.token_type != TokenType.SEMICOLON:
@@ -131,7 +132,8 @@ _COMMENT = re.compile(r"--[^\n]*|/\*(?P<hint>\+\s*\w+\s*\()?.*?\*/", re.DOTALL)
 
 
 def misplaced_hints(tokens: Sequence[Token], text: str, line_starts: Sequence[int]) -> Iterator[HintError]:
-    """A complaint for each comment between two tokens that looks like a hint. Behind SELECT it would be a token."""
+    """Yield a complaint for each comment between two tokens that looks like a hint. Behind SELECT it would be a
+    token."""
     ends = [0, *(token.end + 1 for token in tokens)]
     for end, start in zip(ends, [*(token.start for token in tokens), len(text)], strict=True):
         for comment in _COMMENT.finditer(text, end, start):
@@ -141,7 +143,7 @@ def misplaced_hints(tokens: Sequence[Token], text: str, line_starts: Sequence[in
 
 
 def declared_name(piece: Sequence[Token]) -> str | None:
-    """The name that a CREATE TABLE or CREATE VIEW gives, as far as one can tell without a parser."""
+    """Return the name that a CREATE TABLE or CREATE VIEW gives, as far as one can tell without a parser."""
     if piece[0].text.upper() != "CREATE":
         return None
     words = [token.text.upper() for token in piece[:7]]
@@ -206,19 +208,20 @@ def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
 
 
 def position_at(line_starts: Sequence[int], offset: int) -> TextPosition:
-    """The line and column of an offset, both from one."""
+    """Return the line and column of an offset, both from one."""
     line = bisect_right(line_starts, offset)
     return TextPosition(line, offset - line_starts[line - 1] + 1)
 
 
 def start_of(node: exp.Expr) -> int | None:
-    """The offset where a node begins: the smallest that it or anything inside it has; None when nothing has one."""
+    """Return the offset where a node begins: the smallest that it or anything inside it has; None when nothing has
+    one."""
     starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
     return min(starts) if starts else None
 
 
 def start_around(node: exp.Expr) -> int:
-    """The offset where a node begins, or else the smallest one around it that has an offset."""
+    """Return the offset where a node begins, or else the smallest one around it that has an offset."""
     return next((start for around in _outwards(node) if (start := start_of(around)) is not None), 0)
 
 

@@ -37,7 +37,7 @@ class KeptAnswer:
 
 
 def find(connection: Connection, key: str, at: datetime) -> KeptAnswer | None:
-    """The answer that is kept under a key."""
+    """Return the answer that is kept under a key."""
     newer = and_(KEYS.c.key == key, KEYS.c.created_at >= at - KEPT_FOR)
     row = connection.execute(select(KEYS).where(newer)).mappings().one_or_none()
     return None if row is None else KeptAnswer(row["digest"], row["status"], row["etag"], zlib.decompress(row["body"]))

@@ -47,7 +47,7 @@ def add(connection: Connection, token_hash: str, at: datetime) -> None:
 
 
 def hashes(connection: Connection) -> frozenset[str]:
-    """The hashes of the admin's tokens."""
+    """Return the hashes of the admin's tokens."""
     return frozenset(connection.execute(select(TOKENS.c.hash).where(TOKENS.c.name.is_(None))).scalars())
 
 
@@ -70,7 +70,7 @@ def add_named(connection: Connection, token: NamedToken) -> None:
 
 
 def named(connection: Connection) -> Sequence[NamedToken]:
-    """All named tokens, oldest first, also those that are let in no more."""
+    """Return all named tokens, oldest first, also those that are let in no more."""
     query = select(TOKENS).where(TOKENS.c.name.is_not(None)).order_by(TOKENS.c.created_at, TOKENS.c.name)
     return [NamedToken(**row) for row in connection.execute(query).mappings()]
 

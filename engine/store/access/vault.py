@@ -14,7 +14,7 @@ from engine.errors import SecretsKeyError
 
 
 def fresh_key() -> str:
-    """A key that nobody has yet."""
+    """Return a key that nobody has yet."""
     return Fernet.generate_key().decode()
 
 
@@ -31,11 +31,11 @@ class Vault:
         self._first = keys[0]
 
     def seal(self, text: str) -> bytes:
-        """The text for the database; another one each time."""
+        """Return the text for the database; another one each time."""
         return self._fernet.encrypt(text.encode())
 
     def unseal(self, sealed: bytes) -> str:
-        """The text that was sealed."""
+        """Return the text that was sealed."""
         try:
             return self._fernet.decrypt(sealed).decode()
         except InvalidToken as error:

@@ -89,14 +89,14 @@ def forget(connection: Connection, job_id: str, since: int = 0) -> None:
 
 
 def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochReport]:
-    """The newest epochs, newest first."""
+    """Return the newest epochs, newest first."""
     query = select(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id)
     query = query.order_by(CHECKPOINTS.c.epoch.desc()).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def rows_written(connection: Connection, job_id: str) -> Mapping[int, Mapping[str, int]]:
-    """The rows that each sink was given in each epoch that is kept."""
+    """Return the rows that each sink was given in each epoch that is kept."""
     query = select(CHECKPOINTS.c.epoch, CHECKPOINTS.c.tables).where(CHECKPOINTS.c.job_id == job_id)
     return {
         row.epoch: {name: table.rows_out for name, table in row.tables.items() if table.rows_out is not None}

@@ -52,7 +52,7 @@ def add(connection: Connection, event: JobEvent) -> None:
 
 
 def latest(connection: Connection, job_id: str, limit: int, level: str | None = None) -> Sequence[JobEvent]:
-    """The newest events of a job, newest first; of one level, if it is given."""
+    """Return the newest events of a job, newest first; of one level, if it is given."""
     query = select(EVENTS).where(EVENTS.c.job_id == job_id).order_by(EVENTS.c.id.desc()).limit(limit)
     if level is not None:
         query = query.where(EVENTS.c.level == level)

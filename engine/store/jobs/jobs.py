@@ -59,12 +59,12 @@ def add(connection: Connection, status: Status) -> None:
 
 
 def get(connection: Connection, job_id: str) -> Status:
-    """A job that must be there."""
+    """Return a job that must be there."""
     return from_row(connection.execute(select(JOBS).where(JOBS.c.id == job_id)).mappings().one())
 
 
 def stages(connection: Connection, pipeline_ids: Collection[str]) -> Mapping[str, tuple[str, int]]:
-    """The state of each of these pipelines' jobs and the number of its newest run, as far as they are there."""
+    """Return the state of each of these pipelines' jobs and the number of its newest run, as far as they are there."""
     ids, found = sorted(pipeline_ids), dict[str, tuple[str, int]]()
     for first in range(0, len(ids), 500):  # there is a limit to what one statement names
         some = JOBS.c.pipeline_id.in_(ids[first : first + 500])
@@ -95,7 +95,7 @@ def raise_epoch(connection: Connection, job_id: str, lineage: str, epoch: int) -
 
 
 def from_row(row: RowValues) -> Status:
-    """The status that a row of the table is."""
+    """Return the status that a row of the table is."""
     return Status(
         job_id=row["id"],
         pipeline_id=row["pipeline_id"],
@@ -122,7 +122,7 @@ def from_row(row: RowValues) -> Status:
 
 
 def read_failure(row: RowValues) -> Failure | None:
-    """The failure in a row that may have one."""
+    """Return the failure in a row that may have one."""
     if row["failure_code"] is None:
         return None
     cause = read_cause(row["failure_cause"])

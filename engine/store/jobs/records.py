@@ -41,13 +41,13 @@ class StoredRecords:
             return _records(connection, _ACTIVE)
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """A version of a pipeline, with `force` only until a run of it was up."""
+        """Return a version of a pipeline, with `force` only until a run of it was up."""
         with self.database.reading() as connection:
             predecessors = versions.predecessors(connection, pipeline_id, number)
             return replace(read_version(connection, pipeline_id, number), predecessors=predecessors)
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
-        """The secrets that a pipeline was deployed with, by their names."""
+        """Return the secrets that a pipeline was deployed with, by their names."""
         with self.database.reading() as connection:
             return pipeline_secrets.read(connection, self.database.vault, pipeline_id)
 
@@ -87,7 +87,7 @@ class StoredRecords:
 
 
 def read_record(connection: Connection, id_or_name: str) -> JobRecord:
-    """All that is written down of the pipeline with that id, or else of that name."""
+    """Return all that is written down of the pipeline with that id, or else of that name."""
     records = [
         _record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(_NAMED, {"asked": id_or_name})
     ]
@@ -97,7 +97,7 @@ def read_record(connection: Connection, id_or_name: str) -> JobRecord:
 
 
 def read_version(connection: Connection, pipeline_id: str, number: int) -> Version:
-    """A version of a pipeline, with `force` and `upgrade` only until a run of it was up."""
+    """Return a version of a pipeline, with `force` and `upgrade` only until a run of it was up."""
     version = versions.get(connection, pipeline_id, number)
     if not version.force and version.upgrade is None:
         return version
@@ -106,14 +106,14 @@ def read_version(connection: Connection, pipeline_id: str, number: int) -> Versi
 
 
 def read_each(connection: Connection, pipeline_ids: Sequence[str]) -> Sequence[JobRecord]:
-    """All that is written down of these pipelines, as far as they are there."""
+    """Return all that is written down of these pipelines, as far as they are there."""
     some = [pipeline_ids[first : first + _AT_ONCE] for first in range(0, len(pipeline_ids), _AT_ONCE)]
     return [record for ids in some for record in _records(connection, _RECORDS.where(PIPELINES.c.id.in_(ids)))]
 
 
 def read_named(connection: Connection, asked: Sequence[str]) -> Mapping[str, JobRecord]:
-    """All that is written down of pipelines by what they were asked for by: an id, or else a name. Those that do not
-    exist are left out."""
+    """Return all that is written down of pipelines by what they were asked for by: an id, or else a name. Those that
+    do not exist are left out."""
     some = [asked[first : first + _AT_ONCE] for first in range(0, len(asked), _AT_ONCE)]
     named = [_RECORDS.where(or_(PIPELINES.c.id.in_(part), PIPELINES.c.name.in_(part))) for part in some]
     records = [record for query in named for record in _records(connection, query)]
@@ -125,13 +125,14 @@ def read_named(connection: Connection, asked: Sequence[str]) -> Mapping[str, Job
 def read_page(
     connection: Connection, after: Pipeline | None, limit: int | None, *, with_previews: bool = True
 ) -> Sequence[JobRecord]:
-    """All that is written down of pipelines from the oldest on, those after a given one; all of them without limit."""
+    """Return all that is written down of pipelines from the oldest on, those after a given one; all of them without
+    limit."""
     wanted = _RECORDS if with_previews else _RECORDS.where(PIPELINES.c.id.not_in(previews.all_of_them()))
     return _records(connection, pipelines.from_oldest(wanted, after).limit(limit))
 
 
 def read_call(connection: Connection, job_id: str, generation: int) -> tuple[Run, Status] | None:
-    """A run and the job that it is of, which may have a newer one; None when there never was that run."""
+    """Return a run and the job that it is of, which may have a newer one; None when there never was that run."""
     row = connection.execute(_CALL, {"job": job_id, "number": generation}).one_or_none()
     if row is None:
         return None
@@ -165,7 +166,7 @@ _CALL = (
 
 
 def _records(connection: Connection, query: Select[Any], values: Mapping[str, str] | None = None) -> list[JobRecord]:
-    """The records in one statement, however many they are."""
+    """Return the records in one statement, however many they are."""
     return [_record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(query, values)]
 
 
@@ -175,7 +176,7 @@ def _record(pipeline: RowValues, job: RowValues, run: RowValues) -> JobRecord:
 
 
 def _parts(row: Row[Any], *tables: Table) -> list[RowValues]:
-    """The columns of each table in a row of several, whose names may be the same."""
+    """Return the columns of each table in a row of several, whose names may be the same."""
     values = iter(row)
     return [dict(zip(table.c.keys(), values, strict=False)) for table in tables]
 

@@ -56,21 +56,21 @@ def add(connection: Connection, run: Run) -> None:
 
 
 def find(connection: Connection, job_id: str, generation: int) -> Run | None:
-    """The run with that number, if there was one."""
+    """Return the run with that number, if there was one."""
     row = connection.execute(select(RUNS).where(_same(job_id, generation))).mappings().one_or_none()
     return None if row is None else from_row(row)
 
 
 def find_after(connection: Connection, job_id: str, generation: int) -> Run | None:
-    """The run of a job that came after one, if there was one."""
+    """Return the run of a job that came after one, if there was one."""
     later = select(RUNS).where(RUNS.c.job_id == job_id, RUNS.c.generation > generation).order_by(RUNS.c.generation)
     row = connection.execute(later.limit(1)).mappings().one_or_none()
     return None if row is None else from_row(row)
 
 
 def of_epoch(connection: Connection, job_id: str, epoch: int | None, at: datetime) -> int:
-    """The number of the run that has made what was the newest epoch of a job at an instant; of one that is not kept any
-    more, or that a later run has made again, of the run that was the newest then."""
+    """Return the number of the run that has made what was the newest epoch of a job at an instant; of one that is
+    not kept any more, or that a later run has made again, of the run that was the newest then."""
     was_there = and_(RUNS.c.job_id == job_id, RUNS.c.launched_at <= at)
     is_maker = and_(RUNS.c.job_id == CHECKPOINTS.c.job_id, RUNS.c.generation == CHECKPOINTS.c.generation)
     made = select(RUNS.c.generation).join(CHECKPOINTS, is_maker).where(was_there, CHECKPOINTS.c.epoch == epoch)
@@ -153,7 +153,7 @@ def upgrade_starts(connection: Connection, job_id: str, versions: Sequence[int],
 
 
 def from_row(row: RowValues) -> Run:
-    """The run that a row of the table is."""
+    """Return the run that a row of the table is."""
     return Run(
         job_id=row["job_id"],
         pipeline_id=row["pipeline_id"],

@@ -32,14 +32,14 @@ TOLD_RUNS = Table(
 
 
 def find(connection: Connection, pipeline_id: str) -> ToldRun | None:
-    """The run of a pipeline that is told of now; None when none of it ever was."""
+    """Return the run of a pipeline that is told of now; None when none of it ever was."""
     query = select(TOLD_RUNS).where(TOLD_RUNS.c.pipeline_id == pipeline_id)
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else ToldRun(**row)
 
 
 def left(connection: Connection) -> Sequence[str]:
-    """The pipelines that are deleted, and whose runs are told of to their ends yet."""
+    """Return the pipelines that are deleted, and whose runs are told of to their ends yet."""
     query = select(TOLD_RUNS.c.pipeline_id).where(TOLD_RUNS.c.pipeline_id.not_in(select(PIPELINES.c.id)))
     return list(connection.execute(query).scalars())
 

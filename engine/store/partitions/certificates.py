@@ -97,7 +97,7 @@ def add(connection: Connection, certificates: Sequence[Certificate]) -> None:
 
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certificate]:
-    """The newest certificates of a pipeline that runs of DAGs were given, newest first. Those of consumers of
+    """Return the newest certificates of a pipeline that runs of DAGs were given, newest first. Those of consumers of
     partitions, one a bucket, are in what these were told."""
     newest = select(CERTIFICATES).order_by(CERTIFICATES.c.at.desc(), CERTIFICATES.c.id.desc()).limit(limit)
     is_of_run = CERTIFICATES.c.id.not_like("part\\_%", escape="\\")
@@ -106,8 +106,8 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certi
 
 
 def given_since(connection: Connection, number: int) -> tuple[int, Sequence[str]]:
-    """The pipelines that certificates were given of after one, which is known by its number, and the number of the
-    newest. Numbers count only as long as nobody makes the table anew."""
+    """Return the pipelines that certificates were given of after one, which is known by its number, and the number
+    of the newest. Numbers count only as long as nobody makes the table anew."""
     query = select(_numbered, CERTIFICATES.c.pipeline_id).where(_numbered > number).order_by(_numbered)
     given = connection.execute(query).all()
     return (given[-1][0] if given else number), list(dict.fromkeys(pipeline_id for _, pipeline_id in given))
@@ -116,8 +116,8 @@ def given_since(connection: Connection, number: int) -> tuple[int, Sequence[str]
 def after(
     connection: Connection, pipeline_id: str, at: datetime | None, number: int, limit: int
 ) -> Sequence[tuple[Certificate, int]]:
-    """The oldest certificates of a pipeline that were given after an instant, or at the instant with a larger number;
-    without it, the oldest of all. Each with its number."""
+    """Return the oldest certificates of a pipeline that were given after an instant, or at the instant with a larger
+    number; without it, the oldest of all. Each with its number."""
     wanted = CERTIFICATES.c.pipeline_id == pipeline_id
     if at is not None:
         wanted = and_(wanted, or_(CERTIFICATES.c.at > at, and_(CERTIFICATES.c.at == at, _numbered > number)))
@@ -128,8 +128,8 @@ def after(
 
 
 def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:
-    """The certificates that a new history of a pipeline's state voids, oldest first: those of epochs after the one it
-    goes on from, and all for None, when it begins empty."""
+    """Return the certificates that a new history of a pipeline's state voids, oldest first: those of epochs after
+    the one it goes on from, and all for None, when it begins empty."""
     return _select(connection, _voided_by(pipeline_id, after_epoch))
 
 
@@ -150,12 +150,12 @@ def would_void_each(
 
 
 def would_void_others(connection: Connection, pipeline_id: str, history: History) -> Sequence[Certificate]:
-    """The certificates that stand on epochs which are none of a history, oldest first."""
+    """Return the certificates that stand on epochs which are none of a history, oldest first."""
     return _select(connection, _of_others(pipeline_id, history))
 
 
 def would_void_of(connection: Connection, pipeline_id: str, sinks: Sequence[str]) -> Sequence[Certificate]:
-    """The certificates that hold no more when some sinks get rows again which they have, oldest first."""
+    """Return the certificates that hold no more when some sinks get rows again which they have, oldest first."""
     return _select(connection, _of_sinks(pipeline_id, sinks)) if sinks else ()
 
 
@@ -194,7 +194,7 @@ def _of_others(pipeline_id: str, history: History) -> ColumnElement[bool]:
 
 
 def _of_sinks(pipeline_id: str, sinks: Sequence[str]) -> ColumnElement[bool]:
-    """The certificates of some sinks, and those of all sinks."""
+    """Return the certificates of some sinks, and those of all sinks."""
     of_sinks = or_(CERTIFICATES.c.sink.is_(None), CERTIFICATES.c.sink.in_(sinks))
     return and_(_voided_by(pipeline_id, None), of_sinks)
 

@@ -69,13 +69,13 @@ def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) 
 
 
 def newest(connection: Connection, pipeline_id: str) -> int:
-    """The number of the newest batch, 0 without any."""
+    """Return the number of the newest batch, 0 without any."""
     query = select(func.max(LATE_BATCHES.c.number)).where(LATE_BATCHES.c.pipeline_id == pipeline_id)
     return connection.execute(query).scalar_one() or 0
 
 
 def after(connection: Connection, pipeline_id: str, number: int, epoch: int | None) -> Sequence[LateBatch]:
-    """The batches after a number, in order, as far as they are of epochs that the pipeline has come to."""
+    """Return the batches after a number, in order, as far as they are of epochs that the pipeline has come to."""
     if epoch is None:
         return ()
     query = select(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id, LATE_BATCHES.c.number > number)

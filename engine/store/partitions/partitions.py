@@ -86,13 +86,13 @@ def add(connection: Connection, consumer: Consumer) -> None:
 
 
 def find(connection: Connection, name: str) -> Consumer | None:
-    """The consumer of that name."""
+    """Return the consumer of that name."""
     row = connection.execute(select(CONSUMERS).where(CONSUMERS.c.name == name)).mappings().one_or_none()
     return None if row is None else _from_row(row)
 
 
 def get(connection: Connection, name: str) -> Consumer:
-    """The consumer of that name; refused when there is none."""
+    """Return the consumer of that name; refused when there is none."""
     consumer = find(connection, name)
     if consumer is None:
         raise PartitionConsumerNotFoundError(
@@ -103,7 +103,7 @@ def get(connection: Connection, name: str) -> Consumer:
 
 
 def list_all(connection: Connection, pipeline_id: str | None = None) -> Sequence[Consumer]:
-    """All consumers, or those of a pipeline, by name."""
+    """Return all consumers, or those of a pipeline, by name."""
     query = select(CONSUMERS).order_by(CONSUMERS.c.name)
     if pipeline_id is not None:
         query = query.where(CONSUMERS.c.pipeline_id == pipeline_id)
@@ -197,8 +197,8 @@ def page(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Del
 
 
 def old(until: datetime) -> Select[Any]:
-    """The numbers of the rows of what consumers were told before an instant, and are done with. What is open again
-    stays: it is still to be told."""
+    """Return the numbers of the rows of what consumers were told before an instant, and are done with. What is open
+    again stays: it is still to be told."""
     is_over = and_(DELIVERIES.c.sequence <= CONSUMERS.c.acked, DELIVERIES.c.at < until)
     is_open = and_(DELIVERIES.c.is_newest, DELIVERIES.c.kind == "voided")
     of_consumers = DELIVERIES.join(CONSUMERS, CONSUMERS.c.id == DELIVERIES.c.consumer_id)

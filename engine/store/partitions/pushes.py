@@ -49,7 +49,7 @@ def find_last(connection: Connection, consumer: Consumer) -> Pushed | None:
 
 
 def names(connection: Connection) -> Sequence[tuple[str, str]]:
-    """The names of the consumers whose deliveries are pushed, and the pipelines that they follow."""
+    """Return the names of the consumers whose deliveries are pushed, and the pipelines that they follow."""
     is_on = and_(PUSHES.c.consumer_id == CONSUMERS.c.id, PUSHES.c.is_off.is_(False))
     query = select(CONSUMERS.c.name, CONSUMERS.c.pipeline_id).join(PUSHES, is_on)
     return [(row.name, row.pipeline_id) for row in connection.execute(query.order_by(CONSUMERS.c.name))]

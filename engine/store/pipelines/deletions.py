@@ -24,7 +24,7 @@ def add(connection: Connection, pipeline_id: str, at: datetime) -> None:
 
 
 def pending(connection: Connection) -> Sequence[str]:
-    """The pipelines whose directories may still be there, the oldest deletion first."""
+    """Return the pipelines whose directories may still be there, the oldest deletion first."""
     return list(connection.execute(select(DELETIONS.c.pipeline_id).order_by(DELETIONS.c.asked_at)).scalars())
 
 

@@ -111,7 +111,7 @@ def begun(connection: Connection, run: Run, history: History, at: datetime) -> N
 def _restored(
     connection: Connection, restores: Mapping[str, Restore], directory: DataDirectory
 ) -> Mapping[str, History]:
-    """The histories that pipelines begin once they are restored."""
+    """Return the histories that pipelines begin once they are restored."""
     if not restores:
         return {}
     epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in restores.values()])
@@ -133,13 +133,14 @@ def _gives_up_plan(connection: Connection, record: JobRecord) -> bool:
 
 
 def _plans(connection: Connection, records: Sequence[JobRecord]) -> Mapping[tuple[str, int], Plan]:
-    """The plans of the versions that ran last and of those that are to run."""
+    """Return the plans of the versions that ran last and of those that are to run."""
     pairs = [(record.pipeline.id, number) for record in records for number in _numbers(record)]
     return versions.plans(connection, pairs) if pairs else {}
 
 
 def _giving_up_plan(plans: Mapping[tuple[str, int], Plan], records: Sequence[JobRecord]) -> Mapping[str, None]:
-    """The pipelines, of those that are to change their version, that give up the state of another plan with it."""
+    """Return the pipelines, of those that are to change their version, that give up the state of another plan with
+    it."""
     given_up: dict[str, None] = {}
     for record in records:
         before, after = (plans[record.pipeline.id, number] for number in _numbers(record))
@@ -149,7 +150,7 @@ def _giving_up_plan(plans: Mapping[tuple[str, int], Plan], records: Sequence[Job
 
 
 def _numbers(record: JobRecord) -> tuple[int, int]:
-    """The version that ran last, and the one that is to run."""
+    """Return the version that ran last, and the one that is to run."""
     return record.status.version or 0, record.pipeline.version
 
 

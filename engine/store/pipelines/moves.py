@@ -60,7 +60,7 @@ class Move:
 
 
 def find(connection: Connection, pipeline_id: str) -> Move | None:
-    """The move of a pipeline that is under way, or was the last one."""
+    """Return the move of a pipeline that is under way, or was the last one."""
     row = connection.execute(select(MOVES).where(MOVES.c.pipeline_id == pipeline_id)).mappings().one_or_none()
     return None if row is None else Move(**row)
 

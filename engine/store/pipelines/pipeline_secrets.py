@@ -44,6 +44,6 @@ def times(connection: Connection, pipeline_id: str) -> Mapping[str, datetime | N
 
 
 def read(connection: Connection, vault: Vault, pipeline_id: str) -> Mapping[str, str]:
-    """The secrets of a pipeline by their names."""
+    """Return the secrets of a pipeline by their names."""
     rows = connection.execute(select(SECRETS.c.name, SECRETS.c.sealed).where(SECRETS.c.pipeline_id == pipeline_id))
     return {name: vault.unseal(sealed) for name, sealed in rows}

@@ -53,7 +53,7 @@ def add(connection: Connection, pipeline: Pipeline) -> bool:
 
 
 def find(connection: Connection, name: str) -> Pipeline | None:
-    """The pipeline of that name."""
+    """Return the pipeline of that name."""
     row = connection.execute(select(PIPELINES).where(PIPELINES.c.name == name)).mappings().one_or_none()
     return None if row is None else from_row(row)
 
@@ -65,7 +65,7 @@ def names(connection: Connection) -> Mapping[str, str]:
 
 
 def get(connection: Connection, id_or_name: str) -> Pipeline:
-    """The pipeline with that id, or else of that name."""
+    """Return the pipeline with that id, or else of that name."""
     same = or_(PIPELINES.c.id == id_or_name, PIPELINES.c.name == id_or_name)
     rows = connection.execute(select(PIPELINES).where(same)).mappings().all()
     for row in sorted(rows, key=lambda row: row["id"] != id_or_name):
@@ -74,7 +74,7 @@ def get(connection: Connection, id_or_name: str) -> Pipeline:
 
 
 def not_found(id_or_name: str) -> PipelineNotFoundError:
-    """The error for a pipeline that is not there."""
+    """Return the error for a pipeline that is not there."""
     return PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` shows the pipelines")
 
 
@@ -89,7 +89,8 @@ def from_oldest(query: Select[Any], after: Pipeline | None) -> Select[Any]:
 
 
 def forking_from(connection: Connection, pipeline_id: str, savepoint_id: str | None = None) -> str | None:
-    """The name of a pipeline that is about to begin with a savepoint of that one, or with this savepoint of it."""
+    """Return the name of a pipeline that is about to begin with a savepoint of that one, or with this savepoint of
+    it."""
     of_it = PIPELINES.c.restore_of_pipeline == pipeline_id
     meant = of_it if savepoint_id is None else and_(of_it, PIPELINES.c.restore_savepoint == savepoint_id)
     return connection.execute(select(PIPELINES.c.name).where(meant).limit(1)).scalar_one_or_none()
@@ -114,7 +115,7 @@ def remove(connection: Connection, pipeline: Pipeline) -> None:
 
 
 def from_row(row: RowValues) -> Pipeline:
-    """The pipeline that a row of the table is."""
+    """Return the pipeline that a row of the table is."""
     restore = None
     if row["restore_savepoint"] is not None:
         restore = Restore(

@@ -36,7 +36,7 @@ def prolong(connection: Connection, pipeline_id: str, instant: datetime) -> None
 
 
 def due(connection: Connection, now: datetime) -> Sequence[str]:
-    """The previews that are not kept any longer, by their pipelines."""
+    """Return the previews that are not kept any longer, by their pipelines."""
     query = select(PREVIEWS.c.pipeline_id).where(PREVIEWS.c.until <= now).order_by(PREVIEWS.c.until)
     return list(connection.execute(query).scalars())
 
@@ -47,11 +47,11 @@ def among(connection: Connection, pipeline_ids: Collection[str]) -> frozenset[st
 
 
 def all_of_them() -> Select[tuple[str]]:
-    """The pipelines that are previews."""
+    """Return the pipelines that are previews."""
     return select(PREVIEWS.c.pipeline_id)
 
 
 def ids(connection: Connection) -> Sequence[str]:
-    """All of them, by their pipelines."""
+    """Return all of them, by their pipelines."""
     query = select(PREVIEWS.c.pipeline_id)
     return list(connection.execute(query).scalars())

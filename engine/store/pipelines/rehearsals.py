@@ -119,14 +119,14 @@ def add(connection: Connection, rehearsal: Rehearsal, kept: int) -> None:
 
 
 def find(connection: Connection, pipeline_id: str, rehearsal_id: str) -> Rehearsal | None:
-    """A rehearsal of that pipeline, if there is one."""
+    """Return a rehearsal of that pipeline, if there is one."""
     query = select(REHEARSALS).where(REHEARSALS.c.id == rehearsal_id, REHEARSALS.c.pipeline_id == pipeline_id)
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else _from_row(row)
 
 
 def get(connection: Connection, pipeline_id: str, rehearsal_id: str) -> Rehearsal:
-    """A rehearsal of that pipeline."""
+    """Return a rehearsal of that pipeline."""
     if (rehearsal := find(connection, pipeline_id, rehearsal_id)) is None:
         raise NoSuchRehearsalError(
             f"the pipeline has no rehearsal {rehearsal_id!r}", hint="list them with `arroyo rehearsals`"
@@ -135,7 +135,7 @@ def get(connection: Connection, pipeline_id: str, rehearsal_id: str) -> Rehearsa
 
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Rehearsal]:
-    """The newest rehearsals of a pipeline, newest first."""
+    """Return the newest rehearsals of a pipeline, newest first."""
     query = select(REHEARSALS).where(REHEARSALS.c.pipeline_id == pipeline_id).order_by(_ORDER.desc()).limit(limit)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 

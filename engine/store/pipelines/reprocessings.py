@@ -93,7 +93,7 @@ def put(connection: Connection, reprocessing: Reprocessing) -> None:
 
 
 def under_way(connection: Connection, pipeline_id: str | None = None) -> Sequence[Reprocessing]:
-    """The hand-overs that are to come to their end: all, or those in which a pipeline has a part."""
+    """Return the hand-overs that are to come to their end: all, or those in which a pipeline has a part."""
     query = select(REPROCESSINGS).where(REPROCESSINGS.c.step.in_(sorted(UNDER_WAY)))
     if pipeline_id is not None:
         query = query.where(or_(REPROCESSINGS.c.copy_id == pipeline_id, REPROCESSINGS.c.origin_id == pipeline_id))

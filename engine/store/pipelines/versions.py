@@ -87,7 +87,7 @@ class Outline:
 
     @staticmethod
     def of(version: Version) -> Outline:
-        """All that there is of a version."""
+        """Return all that there is of a version."""
         spec = version.spec
         return Outline(
             spec.settings,
@@ -123,14 +123,14 @@ def add(connection: Connection, version: Version) -> None:
 
 
 def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Mapping[str, int]:
-    """The newest version of each plan that a pipeline has had, up to a version; by the plan's fingerprint."""
+    """Return the newest version of each plan that a pipeline has had, up to a version; by the plan's fingerprint."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     rows = select(VERSIONS.c.fingerprint, VERSIONS.c.number).where(known).order_by(VERSIONS.c.number)
     return {row.fingerprint: row.number for row in connection.execute(rows)}
 
 
 def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state: Bound) -> int | None:
-    """The newest version of a pipeline, up to a version, that a state is bound to; None where there is none."""
+    """Return the newest version of a pipeline, up to a version, that a state is bound to; None where there is none."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.objects
     rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number.desc()))
@@ -153,8 +153,9 @@ class SavedState(Bound, Protocol):
 def of_saved(
     connection: Connection, pipeline_id: str, newest: int, state: SavedState, number: int | None = None
 ) -> int | None:
-    """The version of a pipeline, up to a version, that a state is bound to; None where there is none. Of several, that
-    which is spelled as the state says, then the `number` that it had when it was saved, then the newest."""
+    """Return the version of a pipeline, up to a version, that a state is bound to; None where there is none. Of
+    several, that which is spelled as the state says, then the `number` that it had when it was saved, then the
+    newest."""
     known = and_(
         VERSIONS.c.pipeline_id == pipeline_id,
         VERSIONS.c.number <= newest,
@@ -186,8 +187,8 @@ def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[
 
 
 def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]:
-    """A text for the fingerprint and the objects of each version. Those of which nothing is written down about objects
-    are taken to be like the next one of their plan of which there is."""
+    """Return a text for the fingerprint and the objects of each version. Those of which nothing is written down
+    about objects are taken to be like the next one of their plan of which there is."""
     bound: dict[int, str] = {}
     next_objects: dict[str, str] = {}
     for number, fingerprint, written in reversed(versions):
@@ -198,14 +199,15 @@ def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
-    """The versions of a pipeline that take over, or have taken over, the state before them, and not another one's."""
+    """Return the versions of a pipeline that take over, or have taken over, the state before them, and not another
+    one's."""
     is_one = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.upgrade.is_not(None))
     rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.upgrade).where(is_one))
     return [row.number for row in rows if row.upgrade.of_history is None]
 
 
 def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], Plan]:
-    """The plans of some versions, by pipeline and number."""
+    """Return the plans of some versions, by pipeline and number."""
     same = tuple_(VERSIONS.c.pipeline_id, VERSIONS.c.number).in_(numbers)
     bound = VERSIONS.c.fingerprint, VERSIONS.c.objects
     query = select(VERSIONS.c.pipeline_id, VERSIONS.c.number, *bound, VERSIONS.c.force, VERSIONS.c.upgrade)
@@ -235,7 +237,7 @@ def outlines(
 
 
 def get(connection: Connection, pipeline_id: str, number: int) -> Version:
-    """A version that must be there."""
+    """Return a version that must be there."""
     same = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number == number)
     row = connection.execute(select(VERSIONS).where(same)).mappings().one()
     return Version(
@@ -299,14 +301,14 @@ def pass_on(connection: Connection, pipeline_id: str, before: int, after: int) -
 
 
 def of_version(connection: Connection, pipeline_id: str, version: int) -> Sequence[str]:
-    """The targets of a version."""
+    """Return the targets of a version."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
     return connection.execute(select(TARGETS.c.target).where(same)).scalars().all()
 
 
 def predecessors(connection: Connection, pipeline_id: str, version: int) -> tuple[str, ...]:
-    """The other pipelines that this control plane has known to write to the targets of a version. None of them does so
-    any more, since the version holds its targets."""
+    """Return the other pipelines that this control plane has known to write to the targets of a version. None of
+    them does so any more, since the version holds its targets."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
     names = connection.execute(select(TARGETS.c.target).where(same)).scalars().all()
     of_others = select(TARGETS.c.pipeline_id, TARGETS.c.target).where(TARGETS.c.pipeline_id != pipeline_id).distinct()
@@ -315,6 +317,6 @@ def predecessors(connection: Connection, pipeline_id: str, version: int) -> tupl
 
 
 def unread(connection: Connection) -> Sequence[tuple[str, int]]:
-    """The versions of which nobody has written down yet where they write."""
+    """Return the versions of which nobody has written down yet where they write."""
     query = select(TARGETS.c.pipeline_id, TARGETS.c.version).where(TARGETS.c.target == UNREAD)
     return [(pipeline_id, version) for pipeline_id, version in connection.execute(query)]

@@ -21,13 +21,14 @@ class Accumulator(Protocol):
     into those of the whole."""
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """The columns for each group of rows. A row counts as often as its weight says, which may be negative."""
+        """Return the columns for each group of rows. A row counts as often as its weight says, which may be
+        negative."""
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The columns for each group, from those of its parts."""
+        """Return the columns for each group, from those of its parts."""
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """The result for each row of columns, in the Arrow type of the result."""
+        """Return the result for each row of columns, in the Arrow type of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Mergeable:
     width: ClassVar[int]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The sum of each column."""
+        """Return the sum of each column."""
         return [pa.array(groups.sum_of(column.to_numpy(zero_copy_only=False))) for column in columns]
 
 
@@ -73,11 +74,11 @@ class Count(Mergeable):
     """Number of rows with all arguments."""
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """One column: the count."""
+        """Return one column: the count."""
         return [pa.array(groups.sum_of(weights * present(arguments, len(weights))))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """The count itself."""
+        """Return the count itself."""
         return columns[0]
 
 
@@ -88,7 +89,7 @@ class Every(Mergeable):
     any_will_do: bool
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """Two columns: how many are true, how many are false."""
+        """Return two columns: how many are true, how many are false."""
         true = flags(arguments[0])
         false = flags(pc.invert(arguments[0]))
         return [pa.array(groups.sum_of(weights * true)), pa.array(groups.sum_of(weights * false))]
@@ -107,13 +108,13 @@ class ExclusiveOr:
     type: pa.DataType
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """Two columns: the bits, how many values there are."""
+        """Return two columns: the bits, how many values there are."""
         is_valid = valid(arguments[0])
         values = arguments[0].fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
         return self._fold(values * (weights % 2 != 0), weights * is_valid, groups)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The bits of both, and the sum."""
+        """Return the bits of both, and the sum."""
         bits, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
         return self._fold(bits, counts, groups)
 

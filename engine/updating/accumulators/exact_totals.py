@@ -46,18 +46,18 @@ class Whole:
     scale: int = 0
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """The limbs of each group's sum, and how many numbers are in it."""
+        """Return the limbs of each group's sum, and how many numbers are in it."""
         numbers = arguments[0]
         parts = _limbs_of_decimals(numbers) if self.limbs == 4 else _limbs_of_integers(numbers)
         summed = _carry([groups.sum_of(part * weights) for part in parts])
         return [*map(pa.array, summed), pa.array(groups.sum_of(weights * valid(numbers)))]
 
     def of_totals(self, totals: pa.Array, counts: pa.Array) -> list[pa.Array]:
-        """The columns for sums of whole numbers that somebody has made, and how many numbers are in each."""
+        """Return the columns for sums of whole numbers that somebody has made, and how many numbers are in each."""
         return [*map(pa.array, _limbs_of_integers(totals)), counts]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The sums of the limbs, carried over."""
+        """Return the sums of the limbs, carried over."""
         *limbs, counts = (groups.sum_of(column.to_numpy(zero_copy_only=False)) for column in columns)
         return [*map(pa.array, _carry(limbs)), pa.array(counts)]
 
@@ -106,7 +106,7 @@ def _limbs_of_decimals(numbers: pa.Array) -> list[Longs]:
 
 
 def _carry(limbs: Sequence[Longs]) -> list[Longs]:
-    """The limbs with all but the highest within their 32 bits."""
+    """Return the limbs with all but the highest within their 32 bits."""
     carried = []
     carry = np.zeros_like(limbs[0])
     for limb in limbs[:-1]:
@@ -133,14 +133,14 @@ class Extreme:
     greatest: bool
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """The extreme of each group; rows without a weight are left out."""
+        """Return the extreme of each group; rows without a weight are left out."""
         values = arguments[0]
         if (weights == 0).any():
             values = pc.if_else(pa.array(weights != 0), values, pa.scalar(None, values.type))
         return self.merge([values], groups)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The extreme of the extremes."""
+        """Return the extreme of the extremes."""
         values = columns[0].take(pa.array(groups.order))
         if groups.count == len(values):
             return [values]
@@ -155,7 +155,7 @@ class Extreme:
         return [values.take(pa.array(order[place]))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """The value itself, NULL when there is none."""
+        """Return the value itself, NULL when there is none."""
         return columns[0]
 
 
@@ -175,7 +175,7 @@ class Floats:
     mean: bool
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """The sum of each group."""
+        """Return the sum of each group."""
         is_valid = valid(arguments[0])
         values = arguments[0].fill_null(0.0).cast(pa.float64()).to_numpy(zero_copy_only=False)
         odd: list[Flags] = [np.isposinf(values), np.isneginf(values), np.isnan(values)]
@@ -186,7 +186,7 @@ class Floats:
         return [*_exact([finite], groups), *map(pa.array, counts)]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The sums of the sums."""
+        """Return the sums of the sums."""
         sums, lacking, *counts = (column.to_numpy(zero_copy_only=False) for column in columns)
         return [*_exact([sums, lacking], groups), *(pa.array(groups.sum_of(count)) for count in counts)]
 

@@ -48,7 +48,7 @@ class Moments:
     function: str
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """The sums of each group."""
+        """Return the sums of each group."""
         taking = weights * present(arguments, len(weights))
         y, x = (_numbers(argument) for argument in (arguments[0], arguments[-1]))
         nothing = np.zeros(len(taking))
@@ -56,7 +56,7 @@ class Moments:
         return self.merge([pa.array(column) for column in columns], groups)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The sums of both, about the common mean."""
+        """Return the sums of both, about the common mean."""
         *numbers, counts = (column.to_numpy(zero_copy_only=False)[groups.order] for column in columns)
         # parts without rows come last, so that their centres count for nothing
         first = _first_with_rows(counts, groups)
@@ -178,7 +178,7 @@ GATHERED = "_gather"
 
 
 def _half_way(kind: Type, low: Any, high: Any) -> object:
-    """The mean of two values; what the type cannot hold of it is cut off."""
+    """Return the mean of two values; what the type cannot hold of it is cut off."""
     match kind:
         case Integer():
             both = low + high
@@ -219,13 +219,13 @@ def _percentile_disc(_: Type, rows: Sequence[Row]) -> object:
 
 
 def _mode(_: Type, rows: Sequence[Row]) -> object:
-    """The least of the values that occur most often."""
+    """Return the least of the values that occur most often."""
     runs = [list(run) for _, run in groupby(_sorted(rows), key=_comparable)]
     return max(runs, key=len)[0] if runs else None
 
 
 def _sorted(rows: Sequence[Row]) -> list[Any]:
-    """The first arguments in their order, in which NaN is greater than every number."""
+    """Return the first arguments in their order, in which NaN is greater than every number."""
     return sorted((row[0] for row in rows), key=_comparable)
 
 
@@ -235,7 +235,7 @@ def _comparable(value: Any) -> tuple[bool, Any]:
 
 
 def _weighted_percentile(_: Type, rows: Sequence[Row]) -> object:
-    """The value at which the weights, in the order of the values, reach that share of the number of rows."""
+    """Return the value at which the weights, in the order of the values, reach that share of the number of rows."""
     passed, value = 0.0, None
     for row in sorted(rows):
         if value is not None and passed >= row[2] * len(rows):
@@ -284,5 +284,5 @@ LISTS: Mapping[str, ListFunction] = {
 
 
 def function_of(name: str, result: Type) -> Callable[[Sequence[Row]], object]:
-    """The function of that name, with its result in that type."""
+    """Return the function of that name, with its result in that type."""
     return partial(LISTS[name], result)

@@ -29,7 +29,7 @@ class Incremental:
     function: Udf
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """An object, or the rows, of each group; rows without a weight are left out."""
+        """Return an object, or the rows, of each group; rows without a weight are left out."""
         objects, values = Objects(self.function), Objects(self.function).rows(arguments)
         states: list[bytes | None] = []
         waiting: list[bytes | None] = []
@@ -45,7 +45,7 @@ class Incremental:
         return _columns(states, waiting)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """One object of those of each group, and all rows that wait."""
+        """Return one object of those of each group, and all rows that wait."""
         objects = Objects(self.function)
         merged: list[bytes | None] = []
         waiting: list[bytes | None] = []

@@ -69,7 +69,7 @@ class Brokers:
         return self.options.broker_timeout.total_seconds()
 
     def topics(self) -> dict[str, tuple[int, str | None]]:
-        """The topics that there are among those the table names: how many partitions each has, and its id."""
+        """Return the topics that there are among those the table names: how many partitions each has, and its id."""
         names = self.options.topics or self._matching()
         if not names:
             return {}
@@ -83,12 +83,12 @@ class Brokers:
         return self._offsets(partitions, all_of_them, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # so it is there
 
     def starts(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
-        """The first offset that each partition still has, in the same way."""
+        """Return the first offset that each partition still has, in the same way."""
         return self._offsets(partitions, all_of_them, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
 
     def starts_at(self, partitions: Collection[str], millis: int) -> dict[str, int]:
-        """The first offset of each partition whose record is not older, or where the partition ends. All of them must
-        be there."""
+        """Return the first offset of each partition whose record is not older, or where the partition ends. All of
+        them must be there."""
         spec = OffsetSpec.for_timestamp(millis)
         offsets = self._offsets(partitions, True, spec)
         young = {name: offset for name, offset in offsets.items() if offset >= 0}
@@ -137,7 +137,7 @@ class Brokers:
         return {partition_name(at.topic, at.partition): info.offset for at, info in offsets.items()}
 
     def _answers(self, request: Callable[[float], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
-        """The answers by what was asked about, without those about what is not there."""
+        """Return the answers by what was asked about, without those about what is not there."""
 
         def answers(seconds: float) -> dict[K, V]:
             results: dict[K, V] = {}
@@ -152,8 +152,8 @@ class Brokers:
         return self._ask(answers, soon)
 
     def _ask(self, request: Callable[[float], V], soon: frozenset[int] = _SOON) -> V:
-        """The answer to a request, which is given the seconds that are left. It is made again while the error is one of
-        `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
+        """Return the answer to a request, which is given the seconds that are left. It is made again while the error
+        is one of `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
         deadline = time.monotonic() + self.patience
         with errors_explained(self.options, SourceUnavailableError, self._client_errors):
             while True:

@@ -48,8 +48,8 @@ class RecordReader:
     ahead: list[Message] = field(default_factory=list)
 
     def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Messages]:
-        """The records from offset `start` up to `end`. There may be none: aborted records are not given, and then only
-        the position that the client has reached says that the range is over."""
+        """Yield the records from offset `start` up to `end`. There may be none: aborted records are not given, and
+        then only the position that the client has reached says that the range is over."""
         self._assign(topic, partition, start)
         at, lost, batch = start, 0, list[Message]()
         deadline = time.monotonic() + self.patience
@@ -102,7 +102,7 @@ class RecordReader:
             return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
 
     def _up_to(self, end: int, records: list[Message]) -> list[Message]:
-        """The records of the range; those behind it wait for the next one."""
+        """Return the records of the range; those behind it wait for the next one."""
         cut = bisect_left(records, end, key=_offset)
         self.ahead = records[cut:]
         return records[:cut]
@@ -124,7 +124,7 @@ class RecordReader:
         return _Progress(at, lost)
 
     def _first_offset(self, topic: str, partition: int, at: int, end: int) -> int:
-        """The first offset of a range that the partition still has, or the end of the range."""
+        """Return the first offset of a range that the partition still has, or the end of the range."""
         with errors_explained(self.options, SourceUnavailableError):
             first, _ = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), self.patience)
         if self.options.on_data_loss == "fail":
@@ -152,7 +152,7 @@ class _Progress:
 
 @lru_cache(maxsize=_TABLES)
 def reader_of(options: KafkaSourceOptions, group: str) -> RecordReader:
-    """The reader of a table in this process."""
+    """Return the reader of a table in this process."""
     client_errors: list[KafkaError] = []
     config = client_config(
         options,
@@ -178,6 +178,6 @@ def _behind(records: list[Message], at: int) -> int:
 
 
 def _parted(messages: list[Message]) -> tuple[list[Message], list[Message]]:
-    """The records, and what the client says otherwise."""
+    """Return the records, and what the client says otherwise."""
     events = [message for message in messages if message.error() is not None]
     return ([message for message in messages if message.error() is None] if events else messages), events

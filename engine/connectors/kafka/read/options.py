@@ -144,7 +144,7 @@ class KafkaSourceOptions(KafkaOptions):
         return self.read_mode == "read_committed"
 
     def group(self, job: str, table: str) -> str:
-        """The consumer group."""
+        """Return the consumer group."""
         return self.group_id or "-".join(filter(None, (self.group_id_prefix or "arroyo", job, table)))
 
 

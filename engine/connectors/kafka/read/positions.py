@@ -21,7 +21,7 @@ class ReadPosition:
     topic_id: str | None = None
 
     def moved(self, records: int) -> ReadPosition:
-        """The position so many records further."""
+        """Return the position so many records further."""
         return ReadPosition(self.offset + records, self.topic_id)
 
     def to_json(self) -> Position:
@@ -44,7 +44,7 @@ def partition_name(topic: str, number: int) -> str:
 
 
 def split_name(partition: str) -> tuple[str, int]:
-    """The topic and the number of a partition."""
+    """Return the topic and the number of a partition."""
     topic, _, number = partition.rpartition("/")
     return topic, int(number)
 

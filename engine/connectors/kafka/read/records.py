@@ -35,7 +35,7 @@ class PartitionRecords(Protocol):
         """Return the values; NULL for records without one."""
 
     def offset(self, index: int) -> int:
-        """The offset of one of them."""
+        """Return the offset of one of them."""
 
     def around(self, key: str) -> pa.Array:
         """Return a metadata column of the records, by the name that scripts use."""
@@ -55,7 +55,7 @@ class Messages:
         return pa.array([message.value() for message in self.messages], pa.binary())
 
     def offset(self, index: int) -> int:
-        """The offset of one of them."""
+        """Return the offset of one of them."""
         return self.messages[index].offset() or 0
 
     def around(self, key: str) -> pa.Array:
@@ -94,7 +94,7 @@ class SparkRows:
         return self.rows.column("value")
 
     def offset(self, index: int) -> int:
-        """The offset of one of them."""
+        """Return the offset of one of them."""
         return int(self.rows.column("offset")[index].as_py())
 
     def around(self, key: str) -> pa.Array:

@@ -124,7 +124,7 @@ class KafkaSource:
         return {**at, **{name: position.moved(shares[name]).to_json() for name, position in first.items()}}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """The last stable offsets, or those that are named."""
+        """Return the last stable offsets, or those that are named."""
         begins = {name: ReadPosition.from_json(position) for name, position in at.items()}
         offsets: Mapping[str, int] = self._brokers.ends(list(begins), all_of_them=True)
         if stop:
@@ -154,7 +154,7 @@ class KafkaSource:
         return False
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The range of offsets in about equal parts."""
+        """Return the range of offsets in about equal parts."""
         first, last = ReadPosition.from_json(start), ReadPosition.from_json(end)
         self.partitions()
         self._check_topic(partition, last)
@@ -167,8 +167,8 @@ class KafkaSource:
         return [Slice(partition, cut, next_cut) for cut, next_cut in pairwise(cuts)]
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The rows of a range of offsets. Control records and aborted ones leave gaps; records without a value are
-        skipped."""
+        """Yield the rows of a range of offsets. Control records and aborted ones leave gaps; records without a value
+        are skipped."""
         make = RowMaker(self._table)
         topic, number = split_name(task_slice.partition)
         first, last = ReadPosition.from_json(task_slice.start).offset, ReadPosition.from_json(task_slice.end).offset

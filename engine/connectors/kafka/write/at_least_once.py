@@ -37,7 +37,7 @@ class AtLeastOnceSink:
         self._directory = directory
 
     def open(self, epoch: Epoch, task: int) -> AtLeastOnceWriter:
-        """A writer that sends."""
+        """Return a writer that sends."""
         client = producer_config(self._options)
         maker = RecordMaker(self._table, self._options)
         size_limit = size_limit_of(self._table, client)
@@ -142,5 +142,5 @@ def _errors_explained(topic: str) -> Iterator[None]:
 
 @lru_cache(maxsize=4)
 def _session_for(client: tuple[tuple[str, str | int | float | bool], ...]) -> ProducerSession:
-    """One producer for all epochs of a worker process: a new one would have to connect first."""
+    """Return one producer for all epochs of a worker process: a new one would have to connect first."""
     return ProducerSession(dict(client))

@@ -47,7 +47,7 @@ class ExactlyOnceSink:
         self._size_limit = size_limit_of(table, self._client)
 
     def open(self, epoch: Epoch, task: int) -> StagingWriter:
-        """A writer of one segment per part."""
+        """Return a writer of one segment per part."""
         maker = RecordMaker(self._table, self._options)
         return StagingWriter(maker, self._size_limit, self._directory, epoch, task, self._options.parallelism)
 
@@ -76,8 +76,8 @@ class ExactlyOnceSink:
         drop_segments(self._directory, epoch)
 
     def _plan(self, epoch: Epoch, segments: Sequence[Segment]) -> EpochManifest:
-        """Every part with the segments of all tasks. How many parts there are holds for as long as the epoch is not
-        done, whatever the options say by then."""
+        """Return every part with the segments of all tasks. How many parts there are holds for as long as the epoch
+        is not done, whatever the options say by then."""
         files = []
         for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._size_limit else ())):
             staged = [segment for segment in segments if segment.partition == part]

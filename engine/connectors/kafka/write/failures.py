@@ -59,7 +59,7 @@ def is_worth_another_try(wrong: KafkaException) -> bool:
 
 
 def write_failure(wrong: KafkaException, topic: str) -> EngineError:
-    """The error for a user."""
+    """Return the error for a user."""
     error: KafkaError = wrong.args[0]
     code, reason = error.code(), error.str()
     if code in _MISSING:

@@ -59,7 +59,7 @@ class MadeAhead(Generic[T]):
         self._by_key[key] = made
 
     def take(self, key: object) -> T | None:
-        """The one of that key, once it is made; None where there is none, it failed, or it is too old."""
+        """Return the one of that key, once it is made; None where there is none, it failed, or it is too old."""
         made = self._by_key.pop(key, None)
         if made is None:
             return None

@@ -49,7 +49,7 @@ class KafkaLedger:
         return self._consumer.consumer_group_metadata()
 
     def read(self) -> list[LedgerEntry]:
-        """The newest entry; none when there is no ledger."""
+        """Return the newest entry; none when there is no ledger."""
         [committed] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
         if committed.offset == OFFSET_INVALID:
             return []
@@ -61,7 +61,7 @@ class KafkaLedger:
         )
 
     def offset_of(self, entry: LedgerEntry) -> TopicPartition:
-        """An entry as the offset that a transaction commits."""
+        """Return an entry as the offset that a transaction commits."""
         return TopicPartition(self._topic, 0, entry.epoch + 1, metadata=_to_text(entry))
 
 

@@ -27,7 +27,7 @@ class LedgerMemory:
     refreshed: str = ""
 
     def part_name(self, part: int) -> str:
-        """The name of a part's transactions and of its ledger."""
+        """Return the name of a part's transactions and of its ledger."""
         return f"{self.name}.{part}"
 
     def is_stale(self, now: datetime) -> bool:
@@ -70,5 +70,5 @@ def remember(directory: Path, memory: LedgerMemory) -> None:
 
 
 def utc_now() -> datetime:
-    """The time of this machine."""
+    """Return the time of this machine."""
     return datetime.now(UTC)

@@ -31,7 +31,7 @@ class SizeLimit:
     limit: int
 
     def split(self, records: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The records within the limit, and those above it."""
+        """Return the records within the limit, and those above it."""
         is_large = pc.greater(_sizes(records), self.limit)
         return records.filter(pc.invert(is_large)), records.filter(is_large)
 

@@ -41,7 +41,7 @@ _SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
 
 
 def producer_config(options: KafkaSinkOptions) -> ClientConfig:
-    """The options of a producer: what makes the promises cannot be changed, the rest can."""
+    """Return the options of a producer: what makes the promises cannot be changed, the rest can."""
     return DEFAULTS | client_config(options) | PROMISES
 
 

@@ -65,5 +65,5 @@ class StagingWriter:
 
 
 def staged_records(path: Path) -> Iterator[pa.RecordBatch]:
-    """The records of a segment, in their order, some thousand at once."""
+    """Return the records of a segment, in their order, some thousand at once."""
     return segment_rows(path, _AT_ONCE)

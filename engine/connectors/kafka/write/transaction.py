@@ -124,7 +124,7 @@ def _key(writer: Writer, part: TransactionPart, epoch: Epoch) -> object:
 
 
 def _fenced(writer: Writer, part: TransactionPart, number: int) -> FencedProducer:
-    """A new producer behind its fence, for an epoch of that number."""
+    """Return a new producer behind its fence, for an epoch of that number."""
     reach(Point.BEFORE_FENCE, number)
     limit = writer.timeout // timedelta(milliseconds=1)
     session = ProducerSession({**writer.client, "transactional.id": part.name, "transaction.timeout.ms": limit})

@@ -29,7 +29,7 @@ def digest_of_source() -> str:
 
 
 def compiler_version(javac: str) -> str:
-    """The major version of a compiler."""
+    """Return the major version of a compiler."""
     said = subprocess.run([javac, "-version"], capture_output=True, text=True, check=True)
     return re.split(r"[ .]", (said.stdout or said.stderr).strip())[1]
 
