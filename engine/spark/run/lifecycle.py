@@ -64,10 +64,12 @@ from engine.spark.read.offset_log import planned_for, read_ends
 from engine.spark.read.pulses import Pulses
 from engine.spark.read.scan_spec import format_name
 from engine.spark.read.starts import begun_tables, counting_starts, with_starts
+from engine.spark.run import executor_watch
 from engine.spark.run.begun_epochs import BegunEpochs
 from engine.spark.run.draining import Draining
 from engine.spark.run.epoch import EpochPart
 from engine.spark.run.executor_probe import probe_executors
+from engine.spark.run.executor_watch import ExecutorWatch, count_executors
 from engine.spark.run.failures import explain_failure
 from engine.spark.run.fresh_progress import read_fresh
 from engine.spark.run.mailbox import Mailbox, open_mailbox
@@ -437,6 +439,8 @@ class _Running:
     """Shortest time from the start of one epoch to the start of the next."""
     closes_by_plan: bool = False
     """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
+    executors: ExecutorWatch | None = None
+    """Ends a run on a cluster that has lost all its executors."""
 
     def until_end(self, spark: SparkSession) -> Outcome:
         spec, paths = self.prepared.spec, self.prepared.paths
@@ -444,6 +448,9 @@ class _Running:
         pulses = Pulses(files, max(spec.epoch_interval, spec.settings.linger, LONGEST_STRETCH))
         pulses.clear()
         self.pacing.begin()
+        if spec.is_on_cluster:
+            patience = executor_watch.PATIENCE
+            self.executors = ExecutorWatch(lambda: count_executors(spark), str(spec.master), patience)
         steps = self._steps(spark)
         query = self._start(spark, steps, spec.epoch_interval)
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
@@ -561,12 +568,18 @@ class _Running:
             is_active = query.isActive
             self._report(query)
             self._show_life(steps, draining.pulses)
+            self._look_around()
             if self.has_ended:
                 return "finished"
             if not is_active:
                 return self._why_inactive(query)
             if (outcome := self._outcome_of_stop(draining)) is not None:
                 return outcome
+
+    def _look_around(self) -> None:
+        """Raise an error if the cluster has no executor any more."""
+        if self.executors is not None:
+            self.executors.look()
 
     def _outcome_of_stop(self, draining: Draining) -> Literal["stopped", "too slow"] | None:
         """Return how the run ends on request; None if it need not stop, or an epoch is awaited."""
