@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
-from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
+from engine.spark.run import executor_watch
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.values.cluster import ClusterSettings
 from tests.cluster.parts import PYTHON, TREE, Cluster
 
@@ -23,9 +25,12 @@ def start(
     environment: Mapping[str, str] | None = None,
     parallelism: int = 2,
     max_epoch_rows: int | None = None,
+    upgrade: bool = False,
+    patience: float | None = None,
     **asked: object,
 ) -> subprocess.Popen[str]:
-    """Start a run of a script, in `local[2]` without a cluster."""
+    """Start a run of a script, in `local[2]` without a cluster. `patience` has the seconds that it waits for executors
+    when all are gone."""
     here = {} if cluster is None else {"executor_python": PYTHON, "executor_memory": "512m", **asked}
     parameters = {
         "script": str(script),
@@ -33,6 +38,8 @@ def start(
         "master": "local[2]" if cluster is None else cluster.url,
         "parallelism": parallelism,
         "max_epoch_rows": max_epoch_rows,
+        "upgrade": upgrade,
+        "patience": patience,
         "cluster": here,
     }
     return subprocess.Popen(
@@ -57,12 +64,15 @@ def main() -> int:
     from engine.cli.scripts.run import until_end
 
     parameters = json.loads(sys.argv[1])
+    if parameters["patience"] is not None:
+        executor_watch.PATIENCE = timedelta(seconds=parameters["patience"])
     script = Path(parameters["script"])
     spec = RunSpec(
         name=script.stem,
         sql=script.read_text(),
         state_dir=Path(parameters["state"]),
         parallelism=parameters["parallelism"],
+        upgrade=StateUpgrade() if parameters["upgrade"] else None,
         settings=replace(
             PLAIN_SETTINGS,
             max_epoch_rows=parameters["max_epoch_rows"],

@@ -40,12 +40,11 @@ from engine.errors import (
     StateBucketError,
     StateBucketUnavailableError,
     StateBusyError,
-    UpgradeRefusedError,
 )
 from engine.inspection.epochs import list_state
 from engine.inspection.find import find_damage
 from engine.spark.run.lifecycle import run
-from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
+from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.spark.run.stop_control import Control
 from engine.values.cluster import ClusterSettings
 from tests.checkpoints.conftest import clock, paths
@@ -267,16 +266,6 @@ def test_what_a_deleted_state_has_in_a_bucket_is_deleted(paths: StatePaths, buck
     assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
 
 
-def test_a_state_is_not_taken_over_where_executors_see_another_disk(paths: StatePaths) -> None:
-    spec = spec_of(paths, master="spark://127.0.0.1:1", upgrade=StateUpgrade())
-
-    with pytest.raises(UpgradeRefusedError, match="executors that see another disk") as refused:
-        run(spec, Control(), lambda _: None)
-
-    assert "without master" in (refused.value.hint or "")
-    assert local_files(paths) != []
-
-
 def test_a_state_that_another_run_has_is_not_moved(tmp_path: Path) -> None:
     new = StatePaths(tmp_path / "new")
     spec = spec_of(new, generation=7)
@@ -289,8 +278,8 @@ def test_a_state_that_another_run_has_is_not_moved(tmp_path: Path) -> None:
     assert read_pointer(new.checkpoint) is None
 
 
-def spec_of(paths: StatePaths, master: str | None = None, **others: Any) -> RunSpec:
-    settings = replace(PLAIN_SETTINGS, master=master, cluster=ClusterSettings(state_url="s3://bucket/jobs"))
+def spec_of(paths: StatePaths, **others: Any) -> RunSpec:
+    settings = replace(PLAIN_SETTINGS, cluster=ClusterSettings(state_url="s3://bucket/jobs"))
     return RunSpec("clicks", SQL, paths.root, parallelism=2, settings=settings, **others)
 
 

@@ -178,10 +178,10 @@ def scratch_on_this_machine(spark: SparkSession) -> Path | None:
 
 
 @contextmanager
-def closing_session(spark: SparkSession) -> Iterator[None]:
+def closing_session(spark: SparkSession) -> Iterator[SparkSession]:
     """Close the session in the end."""
     try:
-        yield
+        yield spark
     finally:
         close_session(spark)
 

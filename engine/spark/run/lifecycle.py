@@ -48,7 +48,7 @@ from engine.connectors.base import SinkContext, Table
 from engine.connectors.secret_values import fill_in
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import StateBusyError, UpgradeRefusedError, message_of
+from engine.errors import StateBusyError, message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
@@ -56,7 +56,14 @@ from engine.plan.times import window_ends
 from engine.spark.jvm.cluster_conf import ClusterLaunch, driver_address
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
 from engine.spark.jvm.s3_jars import s3_jars
-from engine.spark.jvm.session import close_session, death_explained, leave_state, open_session, scratch_on_this_machine
+from engine.spark.jvm.session import (
+    close_session,
+    closing_session,
+    death_explained,
+    leave_state,
+    open_session,
+    scratch_on_this_machine,
+)
 from engine.spark.jvm.state_in_bucket import state_in_bucket
 from engine.spark.read.histories import histories_of, unsaid_starts
 from engine.spark.read.history import History
@@ -134,6 +141,9 @@ def run(
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
+        listeners = _Listeners(on_epoch, on_started, on_sign)
+        if prepared.claim.is_foreign and spec.has_other_disks:
+            prepared = _taken_over_here(prepared, listeners)
         if spec.has_other_disks:
             prepared = replace(prepared, mailbox=opened.enter_context(_mailbox_of(prepared)))
         spark = _open(prepared) if warm is None else warm(prepared.paths.logs)
@@ -149,7 +159,6 @@ def run(
                     )
                 except StopRequested:
                     return "stopped"
-            listeners = _Listeners(on_epoch, on_started, on_sign)
             return _run(spark, _with_own_state(spark, prepared, listeners), control, listeners)
 
 
@@ -158,6 +167,16 @@ def _go_on(control: Control, on_sign: OnSign) -> None:
     if control.mode is not None:
         raise StopRequested
     on_sign(None)
+
+
+def _taken_over_here(prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
+    """The run once the state of another query is its own: on the driver's machine, as executors do not see the files
+    that it is made of. The start that follows uploads them."""
+    there = prepared.spec
+    here = replace(prepared, spec=replace(there, settings=replace(there.settings, master=None)))
+    with closing_session(_open(here)) as spark, death_explained():
+        taken = _with_own_state(spark, here, listeners)
+    return replace(taken, spec=replace(there, upgrade=None))
 
 
 def _mailbox_of(prepared: _PreparedRun) -> AbstractContextManager[Mailbox]:
@@ -294,8 +313,6 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
 
     def finish(before: Program) -> None:
         filled = replace(before, tables=_with_secrets(before), is_fused=spec.settings.fuse)
-        if prepared.mailbox is not None:
-            prepared.mailbox.admit(tuple(filled.tables.values()))
         # the lock stays with the run that follows
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
@@ -372,12 +389,6 @@ def _settle_state(prepared: _PreparedRun) -> None:
     """Have the state on this disk if it is to be changed, or kept elsewhere from now on."""
     spec, paths, held = prepared.spec, prepared.paths, prepared.claim
     state_url, pointer = spec.cluster.state_url, read_pointer(paths.checkpoint)
-    if held.is_foreign and spec.has_other_disks and (prepared.program.operators or pointer is not None):
-        raise UpgradeRefusedError(
-            "a state is not taken over on executors that see another disk than the driver",
-            hint="run the upgrade once without master, on the machine of the driver: it downloads the state, and the "
-            "next start on the cluster uploads the result",
-        )
     if state_url is not None and prepared.program.operators:
         if pointer is None and held.lock is None:
             raise _in_use(paths)
