@@ -16,7 +16,7 @@ PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 # compiled once, not by every process anew, whatever the machine says
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup wheel check style types layers units test test-all test-airflow demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos soak bench bench-epochs bench-nexmark bench-api bench-flood bench-sensors bench-page bench-latency \
+.PHONY: help setup wheel check style types layers units test test-all test-airflow demo docs web golden fuzz fuzz-upgrade fuzz-parser gate chaos chaos-cluster soak bench bench-epochs bench-nexmark bench-api bench-flood bench-sensors bench-page bench-latency \
 	bench-startup bench-state bench-scale bench-shared format constraints clean
 
 help: ## What can be made
@@ -54,7 +54,7 @@ test: $(READY) ## What every change must pass: all tests but the long ones, and 
 	$(PLAY) --numprocesses=3 --costs --slice=$(or $(SLICE),commit)
 
 test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a change of what makes exactly-once is done
-	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) STORES=$${STORES:-moto,versitygw} KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
+	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) STORES=$${STORES:-moto,versitygw} STATE_RACES=$(or $(STATE_RACES),1000) CLUSTER_SINKS=$${CLUSTER_SINKS:-files,delta,kafka} KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) JSON_CASES=$(or $(JSON_CASES),20000) \
 		HOSTILE_TEXTS=$(or $(HOSTILE_TEXTS),10000) $(PLAY) --numprocesses=3 --costs --slice=all
 
@@ -96,6 +96,10 @@ fuzz-parser: $(READY) ## 50,000 broken scripts: each is read or refused, in two 
 chaos: $(READY) ## Drivers of a sink are killed and paused: SINK=filesystem CYCLES=100 EVENTS=1000000 SEED=1 LEDGER=off
 	$(BIN)/python -m tests.chaos $(or $(SINK),filesystem) --cycles $(or $(CYCLES),10) --seed $(or $(SEED),1) \
 		--events $(or $(EVENTS),0) --ledger $(or $(LEDGER),on)
+
+chaos-cluster: $(READY) ## Parts of a Spark cluster are killed: SINK=files|delta|kafka CYCLES=100 EVENTS=1000000 SEED=1
+	$(BIN)/python -m tests.cluster.kills $(or $(SINK),files) --cycles $(or $(CYCLES),5) --seed $(or $(SEED),1) \
+		--events $(or $(EVENTS),0)
 
 soak: $(READY) ## Five pipelines for two hours, killed and restarted all the time: what grows, what is wrong: MINUTES=120 SEED=1
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),120) --seed $(or $(SEED),1)

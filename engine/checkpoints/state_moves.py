@@ -20,6 +20,7 @@ from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, unreadable
 from engine.checkpoints.state_bucket import StateBucket, read_state_url
 from engine.checkpoints.state_files import state_files
+from engine.checkpoints.state_owners import forget_owners
 from engine.checkpoints.state_pointer import (
     POINTER,
     begun_prefixes,
@@ -122,6 +123,7 @@ def sweep_prefixes(paths: StatePaths) -> int:
         if names := list(bucket.sizes()):
             kept.append(url)
             bucket.delete(names)
+            forget_owners(url)
             deleted += len(names)
     set_begun_prefixes(paths, tuple(kept))
     return deleted
@@ -132,6 +134,7 @@ def delete_prefixes(paths: StatePaths) -> None:
     for url in begun_prefixes(paths):
         bucket = StateBucket(read_state_url(url))
         bucket.delete(bucket.sizes())
+        forget_owners(url)
 
 
 def _checkpoints(paths: StatePaths) -> list[Path]:

@@ -42,6 +42,7 @@ from engine.checkpoints.state_moves import (
     state_prefix,
     sweep_prefixes,
 )
+from engine.checkpoints.state_owners import PrefixOwner, own_prefix
 from engine.checkpoints.state_pointer import read_pointer
 from engine.compile import Program, compile_script
 from engine.connectors.base import SinkContext, Table
@@ -377,8 +378,10 @@ def _run(
         linger, interval = prepared.spec.settings.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
         url = _begin_state(prepared)
+        owner = None if url is None else own_prefix(url)
         with state_in_bucket(spark, checkpoint, url):
-            return _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing).until_end(spark)
+            running = _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing, owner=owner)
+            return running.until_end(spark)
     finally:
         if not prepared.spec.keeps_state and not prepared.only_finishes:
             delete_prefixes(prepared.paths)
@@ -450,6 +453,8 @@ class _Running:
     """Shortest time from the start of one epoch to the start of the next."""
     closes_by_plan: bool = False
     """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
+    owner: PrefixOwner | None = None
+    """The claim on the prefix in a bucket, if the state is there."""
     executors: ExecutorWatch | None = None
     """Ends a run on a cluster that has lost all its executors."""
 
@@ -588,7 +593,9 @@ class _Running:
                 return outcome
 
     def _look_around(self) -> None:
-        """Raise an error if the cluster has no executor any more."""
+        """Raise an error if another run has the state now, or the cluster has no executor any more."""
+        if self.owner is not None:
+            self.owner.look()
         if self.executors is not None:
             self.executors.look()
 
