@@ -202,6 +202,13 @@ class EpochReport:
         Mapping[str, int],
         Figure("Rows that are kept, of `windows` and of `sessions`; empty unless the setting `count_state` is on."),
     ] = field(default_factory=dict)
+    state_requests: Annotated[
+        Mapping[str, int],
+        Figure(
+            "Requests to the bucket of `state_url` since the report before, by kind: `changelog` are the PUTs of "
+            "epochs; `put`, `get`, `head`, `list` and `delete` those of a start, then of maintenance."
+        ),
+    ] = field(default_factory=dict)
     late: Annotated[
         Mapping[str, Sequence[tuple[int, int]]],
         Figure("For sinks that rows came late for, or that take them: the minutes since 1970.", is_sent=False),

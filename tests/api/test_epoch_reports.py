@@ -43,6 +43,7 @@ REPORT = EpochReport(
     },
     phases={"find": timedelta(microseconds=7), "compute": timedelta(seconds=1)},
     state_rows={"windows": 88},
+    state_requests={"changelog": 2},
 )
 NO_FIGURES = dict.fromkeys(field.name for field in fields(TableFigures))
 TABLES = {
@@ -86,6 +87,7 @@ WIRE: dict[str, Any] = {
     "tables": TABLES,
     "phases": PHASES,
     "state_rows": {"windows": 88},
+    "state_requests": {"changelog": 2},
 }
 ROW = {
     "epoch": 7,
@@ -108,6 +110,7 @@ ROW = {
     '"counts":{"rows_out":40}}',
     "phases": json.dumps(PHASES, separators=(",", ":")),
     "state_rows": '{"windows":88}',
+    "state_requests": '{"changelog":2}',
 }
 ANSWER = {
     "epoch": 7,
@@ -131,6 +134,7 @@ ANSWER = {
     "tables": TABLES,
     "phases": PHASES,
     "state_rows": {"windows": 88},
+    "state_requests": {"changelog": 2},
 }
 
 
@@ -210,6 +214,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
     nothing |= {"lineage": None}
-    assert answer(plane) == ANSWER | nothing | {"sinks": {}, "tables": {}, "phases": {}, "state_rows": {}}
-    without = dict.fromkeys(("sources", "sinks", "tables", "phases", "state_rows"), "{}")
-    assert row(plane) == ROW | nothing | without
+    empty = ("sinks", "tables", "phases", "state_rows", "state_requests")
+    assert answer(plane) == ANSWER | nothing | {name: {} for name in empty}
+    assert row(plane) == ROW | nothing | dict.fromkeys(("sources", *empty), "{}")

@@ -46,6 +46,7 @@ def full_report(epoch: int) -> dict[str, Any]:
         "late_rows": 3,
         "state_bytes": 1000,
         "state_rows": {"windows": 88, "sessions": 3},
+        "state_requests": {"changelog": 2, "list": 1},
         "state_changes": 4,
         "duration": 2_000_000,
         "phases": {"find": 500_000, "compute": 1_250_000},
@@ -81,6 +82,7 @@ def test_rows_epochs_and_phases_are_counted_over_all_epochs(plane: Plane) -> Non
     assert value(series, "arroyo_state_bytes", pipeline="orders") == 1000
     assert value(series, "arroyo_state_rows", pipeline="orders", operator="windows") == 88
     assert value(series, "arroyo_state_rows", pipeline="orders", operator="sessions") == 3
+    assert value(series, "arroyo_state_requests_total", pipeline="orders", kind="changelog") == 6
     assert value(series, "arroyo_state_changes_total", pipeline="orders") == 12
     assert value(series, "arroyo_source_waiting_rows", pipeline="orders", table="clicks") == 70
     assert value(series, "arroyo_job_state", pipeline="orders", state="Running") == 1

@@ -26,6 +26,7 @@ def report(epoch: int, dropped: int | None, *, rows: int = 10) -> EpochReport:
             "copy": TableFigures(rows_out=3),
         },
         phases={"find": timedelta(milliseconds=5), "commit": timedelta(milliseconds=1)},
+        state_requests={"changelog": 2} | ({"list": 1} if epoch else {}),
     )
 
 
@@ -34,6 +35,7 @@ def test_epochs_are_added_up_by_table_and_phase() -> None:
 
     assert (totals.epochs, totals.rows_in, totals.rows_out, totals.late_rows) == (2, 30, 6, 4)
     assert (totals.duration, totals.state_changes) == (timedelta(seconds=4), 14)
+    assert totals.state_requests == {"changelog": 4, "list": 1}
     assert totals.phases == {"find": timedelta(milliseconds=10), "commit": timedelta(milliseconds=2)}
     assert totals.tables == {
         "clicks": TableTotals(rows_in=30, late_rows=2, dropped_rows=4, dead_letters=4, newest_dropped=4, newest_dead=4),

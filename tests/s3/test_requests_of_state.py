@@ -51,20 +51,29 @@ def test_an_epoch_of_two_partitions_sends_two_requests(
 ) -> None:
     """Maintenance, which runs twice a second here and once a minute elsewhere, is told apart by what it asks for."""
     marks: list[int] = []
+    reported: Counter[str] = Counter()
 
-    def on_epoch(_: EpochReport) -> None:
+    def on_epoch(report: EpochReport) -> None:
         marks.append(len(proxy.requests))
+        reported.update(report.state_requests)
+        if len(marks) > 1:
+            assert report.state_requests["changelog"] == 2
 
     assert run_in(spark, spec_of(tmp_path, bucket), Control(), on_epoch) == "finished"
 
     first, last = 2, len(marks) - 2
-    middle = proxy.requests[marks[first] : marks[last]]
+    middle = [request for request in proxy.requests[marks[first] : marks[last]] if ".owners" not in request.path]
     kinds = Counter(request.kind for request in middle)
     of_epochs = sum(count for kind, count in kinds.items() if kind in OF_EPOCHS)
     assert of_epochs == 2 * (last - first), kinds
     assert of_epochs / (last - first) <= AT_MOST
     assert kinds.keys() - OF_EPOCHS <= {"LIST", "HEAD", "PUT zip", "PUT sst", "DELETE changelog", "GET"}, kinds
     assert is_whole(tmp_path)
+    # those of the probe and of the claim on the prefix are the driver's, and not Spark's
+    of_driver = ("probe-", ".owners", "?delete", "prefix=jobs/&")
+    of_spark = [request for request in proxy.requests if not any(part in request.path for part in of_driver)]
+    reported["put"] += reported.pop("changelog")
+    assert reported == Counter(request.kind.partition(" ")[0].lower() for request in of_spark)
 
 
 def test_a_store_that_is_busy_for_a_moment_stops_nothing(

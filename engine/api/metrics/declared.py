@@ -102,6 +102,12 @@ STATE_ROWS = _gauge(
     ("pipeline", "operator"),
 )
 STATE_CHANGES = _counter("arroyo_state_changes_total", "Rows of state that were added, changed or removed.", _JOB)
+STATE_REQUESTS = _counter(
+    "arroyo_state_requests_total",
+    "Requests to the bucket of `state_url`, by kind: `changelog` are the PUTs of epochs, all others those of starts "
+    "and of maintenance.",
+    ("pipeline", "kind"),
+)
 RUN_CPU = _counter(
     "arroyo_run_cpu_seconds_total",
     "CPU time of the run under way, by process: `driver`, `java`, `workers`. The next run begins at 0.",
@@ -161,6 +167,7 @@ OF_JOBS: tuple[Metric, ...] = (
     STATE_BYTES,
     STATE_ROWS,
     STATE_CHANGES,
+    STATE_REQUESTS,
     RUN_CPU,
     RUN_MEMORY,
     PUSH_WAITING,

@@ -207,6 +207,8 @@ def _add_totals(families: Families, figures: JobFigures) -> None:
         families.add(declared.EPOCH_SECONDS, totals.duration.total_seconds(), name)
     for phase, length in totals.phases.items():
         families.add(declared.PHASE_SECONDS, length.total_seconds(), name, phase)
+    for kind, count in totals.state_requests.items():
+        families.add(declared.STATE_REQUESTS, count, name, kind)
     for table, figure in totals.tables.items():
         families.add(declared.DROPPED_ROWS, figure.dropped_rows, name, table)
         families.add(declared.DEAD_LETTERS, figure.dead_letters, name, table)

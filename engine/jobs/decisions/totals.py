@@ -63,6 +63,8 @@ class Totals:
     tables: Mapping[str, TableTotals] = field(default_factory=dict)
     restarts: Mapping[str, int] = field(default_factory=dict)
     """Number of restarts after a failure, by cause."""
+    state_requests: Mapping[str, int] = field(default_factory=dict)
+    """Number of requests to the bucket of the state, by kind."""
 
 
 def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
@@ -83,6 +85,10 @@ def add_epochs(before: Totals, reports: Iterable[EpochReport]) -> Totals:
             state_changes=totals.state_changes + report.state_changes,
             duration=totals.duration + report.duration,
             phases=phases,
+            state_requests={
+                kind: totals.state_requests.get(kind, 0) + report.state_requests.get(kind, 0)
+                for kind in {**totals.state_requests, **report.state_requests}
+            },
             tables={**totals.tables, **tables},
         )
     return totals

@@ -77,6 +77,7 @@ def cluster_conf(
         # what the driver's processes are told in their environment stays out of logs and pages
         "spark.redaction.regex": _REDACTED,
         "spark.io.encryption.enabled": "true",
+        **({"spark.plugins": "arroyo.BucketRequests"} if asked.state_url else {}),
         **{f"spark.executorEnv.{name}": value for name, value in variables.items()},
     }
     if asked.executor_cores is not None:

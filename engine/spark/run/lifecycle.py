@@ -74,6 +74,7 @@ from engine.spark.read.scan_spec import format_name
 from engine.spark.read.starts import begun_tables, counting_starts, with_starts
 from engine.spark.run import executor_watch
 from engine.spark.run.begun_epochs import BegunEpochs
+from engine.spark.run.bucket_requests import BucketRequests, requests_of
 from engine.spark.run.draining import Draining
 from engine.spark.run.epoch import EpochPart
 from engine.spark.run.executor_probe import probe_executors
@@ -455,6 +456,8 @@ class _Running:
     """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
     owner: PrefixOwner | None = None
     """The claim on the prefix in a bucket, if the state is there."""
+    requests: BucketRequests | None = None
+    """Requests to that bucket, unless the JVM sends those of other pipelines, too."""
     executors: ExecutorWatch | None = None
     """Ends a run on a cluster that has lost all its executors."""
 
@@ -467,6 +470,8 @@ class _Running:
         if spec.is_on_cluster:
             patience = executor_watch.PATIENCE
             self.executors = ExecutorWatch(lambda: count_executors(spark), str(spec.master), patience)
+        if self.owner is not None and not spec.settings.is_shared:
+            self.requests = requests_of(spark)
         steps = self._steps(spark)
         query = self._start(spark, steps, spec.epoch_interval)
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
@@ -648,6 +653,8 @@ class _Running:
             if number not in self.written:
                 continue  # an epoch that Spark has only looked for
             report = self.reporter.read(content, self.written.pop(number), self.committed_at)
+            if self.requests is not None:
+                report = replace(report, state_requests=self.requests.since_last())
             self.committed_at = report.at
             self.begun.newest_reported = number
             self.pacing.note(report.duration)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_to_m0019, m0020_to_m0041
+from engine.store.migrations import m0001_to_m0019, m0020_to_m0041, m0042
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (*m0001_to_m0019.MIGRATIONS, *m0020_to_m0041.MIGRATIONS)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    *m0001_to_m0019.MIGRATIONS,
+    *m0020_to_m0041.MIGRATIONS,
+    *m0042.MIGRATIONS,
+)

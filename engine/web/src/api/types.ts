@@ -157,6 +157,8 @@ export interface Checkpoint {
   phases: Record<string, number>;
   /** Rows that are kept, of `windows` and of `sessions`; empty unless the setting `count_state` is on. */
   state_rows: Record<string, number>;
+  /** Requests to the bucket of `state_url` since the report before, by kind: `changelog` are the PUTs of epochs; `put`, `get`, `head`, `list` and `delete` those of a start, then of maintenance. */
+  state_requests: Record<string, number>;
 }
 
 /** Column lineage of a dataset. */

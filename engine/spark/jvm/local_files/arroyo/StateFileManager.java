@@ -49,7 +49,10 @@ public final class StateFileManager implements CheckpointFileManager {
     }
     try {
       FSDataOutputStream target = state.create(path, !overwriteIfPossible);
-      return overwriteIfPossible ? new Replaced(target) : new CreatedOnce(path, new Digested(target));
+      boolean isChangelog = path.getName().endsWith(".changelog");
+      return overwriteIfPossible
+          ? new Replaced(target, isChangelog)
+          : new CreatedOnce(path, new Digested(target), isChangelog);
     } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
@@ -152,11 +155,13 @@ public final class StateFileManager implements CheckpointFileManager {
   /** An object that replaces whatever has its name. */
   private static final class Replaced extends CancellableFSDataOutputStream {
     private final FSDataOutputStream target;
+    private final boolean isChangelog;
     private boolean isEnded;
 
-    Replaced(FSDataOutputStream target) {
+    Replaced(FSDataOutputStream target, boolean isChangelog) {
       super(target);
       this.target = target;
+      this.isChangelog = isChangelog;
     }
 
     @Override
@@ -164,6 +169,9 @@ public final class StateFileManager implements CheckpointFileManager {
       if (!isEnded) {
         isEnded = true;
         target.close();
+        if (isChangelog) {
+          BucketRequests.countChangelog();
+        }
       }
     }
 
@@ -180,12 +188,14 @@ public final class StateFileManager implements CheckpointFileManager {
   private final class CreatedOnce extends CancellableFSDataOutputStream {
     private final Path path;
     private final Digested target;
+    private final boolean isChangelog;
     private boolean isEnded;
 
-    CreatedOnce(Path path, Digested target) {
+    CreatedOnce(Path path, Digested target, boolean isChangelog) {
       super(target);
       this.path = path;
       this.target = target;
+      this.isChangelog = isChangelog;
     }
 
     @Override
@@ -194,6 +204,9 @@ public final class StateFileManager implements CheckpointFileManager {
         return;
       }
       isEnded = true;
+      if (isChangelog) {
+        BucketRequests.countChangelog();
+      }
       try {
         target.close();
       } catch (IOException failure) {
