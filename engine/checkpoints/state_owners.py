@@ -6,7 +6,7 @@
 A lock on the state directory ends at its machine. If the directory was copied to the same path of another machine, or
 is on a disk whose locks end there, two runs would write below one prefix, and each would delete what it does not know.
 So each run creates the next number before it writes, by a conditional request: of two that do so at once, one is
-refused. A run whose number is not the newest any more ends: it looks for the next number every few seconds.
+refused. A run ends once there is a number after its own: it looks for the next number every few seconds.
 """
 
 from __future__ import annotations
