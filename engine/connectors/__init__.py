@@ -12,6 +12,7 @@ from engine.connectors.filesystem.connector import FILESYSTEM
 from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
+from engine.connectors.kinesis.connector import KINESIS
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.plugins import find_plugin, load_plugins
 from engine.connectors.preview import PREVIEW
@@ -27,6 +28,7 @@ CONNECTORS: tuple[Connector, ...] = (
     FILESYSTEM,
     IMPULSE,
     KAFKA,
+    KINESIS,
     NEXMARK,
     PREVIEW,
     REDIS,

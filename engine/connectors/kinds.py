@@ -65,6 +65,8 @@ class SourceKind(TableKind):
     """Whether a source with these options generates rows by the clock, so that they cannot be read again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How to read the table with a data source of Spark, if requested; our source plans the epochs all the same."""
+    limits: tuple[str, ...] = ()
+    """What is promised about the rows that are read, with its exceptions: sentences for the reference page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

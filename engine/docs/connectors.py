@@ -79,6 +79,8 @@ def connector_page(connector: Connector) -> str:
         if direction == "sink" and (sink := connector.sink) is not None:
             paragraphs.append(f"Guarantee: **{sink.guarantee}**.")
             paragraphs.append("\n".join(f"- {limit}" for limit in sink.limits))
+        if direction == "source" and (source := connector.source) is not None:
+            paragraphs.append("\n".join(f"- {limit}" for limit in source.limits))
         paragraphs.append(options_table(options) or "No options.")
     paragraphs.append("Options that every table has are on [another page](../connectors.md).")
     return page(connector.name, connector.summary, [text for text in paragraphs if text])

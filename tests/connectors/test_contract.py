@@ -106,7 +106,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_connector_that_reads_is_in_these_tests() -> None:
-    with_a_server = {"kafka"}  # in tests/kafka
+    with_a_server = {"kafka", "kinesis"}  # in tests/kafka and test_kinesis.py
     readers = {connector.name for connector in CONNECTORS if "source" in connector.options}
 
     assert readers - with_a_server == {name.split(",")[0] for name in SOURCES}
@@ -137,6 +137,7 @@ FORMATS_OF = {
     "filesystem": LINES | {"parquet", "csv"},
     "impulse": set[str](),
     "kafka": LINES | {"raw_bytes", "avro", "protobuf"},
+    "kinesis": LINES | {"raw_bytes", "avro", "protobuf"},
     "nexmark": set[str](),
     "preview": {"json", "debezium_json"},
     "redis": {"json", "raw_string"},
@@ -183,7 +184,7 @@ SINKS: dict[str, Callable[[Path], Table]] = {
 
 
 def test_every_connector_that_writes_is_in_these_tests() -> None:
-    with_a_server = {"kafka", "redis", "webhook"}  # in tests/kafka, test_redis.py and test_webhook.py
+    with_a_server = {"kafka", "kinesis", "redis", "webhook"}  # in tests of their own
 
     assert {declaration.name for declaration in CONNECTORS if "sink" in declaration.options} - with_a_server == set(
         SINKS
