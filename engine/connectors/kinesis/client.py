@@ -57,7 +57,9 @@ def connect(options: KinesisOptions) -> Any:
     if options.endpoint is not None:
         _check(options.endpoint, os.environ.get(ALLOWED, ""))
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
-    return _client(options.endpoint, options.aws_region, *(secret and secret.get_secret_value() for secret in secrets))
+    # boto3 itself only knows AWS_DEFAULT_REGION
+    region = options.aws_region or os.environ.get("AWS_REGION")
+    return _client(options.endpoint, region, *(secret and secret.get_secret_value() for secret in secrets))
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,7 @@ from engine.connectors.kinesis.options import (
     KinesisOptions,
     KinesisSinkOptions,
     KinesisSourceOptions,
-    check_columns,
+    check_table,
 )
 from engine.formats.base import RecordKind
 from engine.values.start_positions import StartWord, read_start
@@ -58,6 +58,7 @@ KINESIS = Connector(
     source=SourceKind(
         options=KinesisSourceOptions,
         open=_open_source,
+        check=check_table,
         starts=lambda options: frozenset({"earliest", "latest", "timestamp", "offsets"}),
         declared_start=_declared_start,
         limits=(
@@ -75,7 +76,7 @@ KINESIS = Connector(
     sink=SinkKind(
         options=KinesisSinkOptions,
         open=_open_sink,
-        check=check_columns,
+        check=check_table,
         redirect=_redirect,
         guarantee="at-least-once",
         records_stand_alone=True,

@@ -148,9 +148,11 @@ METADATA = {
 """Metadata of a record. `event_time` is when it arrived in the stream."""
 
 
-def check_columns(table: Table) -> str | None:
-    """Return what is wrong with the columns that the options of a sink name, or None."""
-    options = table.options
+def check_table(table: Table) -> str | None:
+    """Return what is wrong with the format, or with the columns that the options of a sink name, or None."""
+    options, form = table.options, table.format
+    if form is not None and getattr(form, "confluent_schema_registry", False):
+        return f"'{form.format}.confluent_schema_registry' is for connectors with a schema registry, such as kafka"
     if not isinstance(options, KinesisSinkOptions):
         return None
     if (name := options.partition_key_field) is not None:

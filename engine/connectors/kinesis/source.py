@@ -226,7 +226,7 @@ class KinesisSource:
             return
         client = self._client
         with errors_explained(self._options), ThreadPoolExecutor(min(_SHARDS_AT_ONCE, len(due))) as pool:
-            list(pool.map(lambda pair: self._read_on(client, *pair, limit), due))
+            list(pool.map(lambda pair: self._read_on(client, pair[0], pair[1], limit), due))
 
     def _read_on(self, client: Any, name: str, cursor: _Cursor, limit: int) -> None:
         """Add the numbers of the next records of a shard."""
