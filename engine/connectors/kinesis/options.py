@@ -59,7 +59,7 @@ def _start_text(text: str) -> str:
 
 
 class KinesisSourceOptions(KinesisOptions):
-    """Where to begin, and limits of an epoch."""
+    """Start position, and limits of an epoch."""
 
     # keys change, and a limit says nothing about the rows: the stream does
     changeable: ClassVar[frozenset[str]] = frozenset({*KinesisOptions.model_fields} - {"stream_name"}) | {
@@ -103,7 +103,7 @@ class KinesisSourceOptions(KinesisOptions):
 
 
 class KinesisSinkOptions(KinesisOptions):
-    """How rows become records, and how they are sent."""
+    """Keys of the records, and sizes of the requests."""
 
     partition_key_field: str | None = Option(
         None,

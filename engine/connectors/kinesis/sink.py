@@ -109,7 +109,7 @@ def _wrong(key: str, hash_key: str | None, data: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends records in batches, and repeats those that were not accepted."""
+    """Sends records in batches, and repeats the rejected ones."""
 
     options: KinesisSinkOptions
     client: Any

@@ -41,8 +41,8 @@ _GO_ON = "set on_data_loss = 'continue' to continue with the records that exist"
 
 @dataclass(slots=True)
 class _Cursor:
-    """What the planner has read of a shard behind `position`: the numbers of records that no epoch has yet, and the
-    iterator behind them, which is None at the end of the shard."""
+    """State of the planner in a shard behind `position`: the numbers of records that no epoch has yet, and the iterator
+    behind them, which is None at the end of the shard."""
 
     position: ShardPosition
     numbers: deque[str] = field(default_factory=deque)
@@ -257,7 +257,7 @@ class KinesisSource:
                 return
 
     def _iterator(self, shard: str, position: ShardPosition) -> str | None:
-        """Where Kinesis reads on; None if the shard is gone and the table goes on without it."""
+        """Return the iterator behind a position; None if the shard is gone and the table goes on without it."""
         if position.after is not None:
             begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": position.after}
         elif position.at is not None:
