@@ -68,8 +68,8 @@ class SourceChoice:
 
 
 def predecessors(tables: Sequence[str], epochs: Sequence[PlannedEpoch], choice: SourceChoice) -> tuple[int | None, ...]:
-    """For each source of the new query, by the table that it reads, the number of the old source it goes on from; None
-    for one that begins anew. `epochs` are those that count in the old state."""
+    """Map each source of the new query, given by its table, to the number of the old source that it continues; None for
+    a source that starts from the beginning. `epochs` are the valid epochs of the old state."""
     return tuple(
         None if table in choice.anew else _predecessor(number, table, epochs, choice.predecessors.get(number))
         for number, table in enumerate(tables)
@@ -157,12 +157,12 @@ def carry_over(
     panes: Collection[int] = (),
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
-    """The next run is one of the new query. `operators` has for each operator of it that keeps its state the number
-    of the old one; all others begin empty. `sources` says which sources are meant where a table has several, and which
-    tables are read anew; `withheld` which aggregates of the new query are not known in which windows, `forms` of
-    which aggregates the state of others may still be, and `panes` which operators are kept by pane. Raises
-    StateNotKeptError, with nothing changed, when that cannot be. Killed in the middle it has changed nothing, or
-    all."""
+    """Replace the state by one from which the next run starts as the new query. `operators` maps each operator of the
+    new query that keeps its state to the number of the old operator; all others start empty. `sources` chooses the
+    source where a table has several, and names the tables to read from the start. `withheld` lists the suppressed
+    aggregates with their windows, `forms` the aggregates whose state may still have an earlier form, and `panes` the
+    operators whose state is stored by pane. Raise StateNotKeptError, with nothing changed, if that is impossible. A
+    crash leaves either the old state or the new one."""
     finish_swap(paths)
     if findings := examine(paths):
         raise findings[0].error()
@@ -191,8 +191,8 @@ def carry_over(
 
 
 def _begin_empty(paths: StatePaths, operators: Mapping[int, int], query: StatefulQuery) -> None:
-    """Nothing is committed, so nothing is lost. The history stays: a sink that has taken the first epoch all the same
-    sees whether that of the new query covers the same input."""
+    """Replace a state without a committed epoch by an empty one; no data is lost. The lineage stays: if a sink has
+    taken the first epoch nevertheless, it checks whether the new query's first epoch covers the same input."""
     if operators:
         raise _not_as_expected(f"operator {min(operators)} is to be kept, and no epoch was committed")
     staging = begin_swap(paths)
@@ -237,8 +237,8 @@ def _read_old(paths: StatePaths) -> _Old:
 
 
 def _fitted(old: _Old, new: _Skeleton) -> _Old:
-    """Return the old state as one of the width of the new; it must be, where it has operators. All else that Spark
-    has noted about how it keeps state must be the same."""
+    """Return the old state with the parallelism of the new one, which it must have if it has operators. Everything else
+    that Spark has recorded about the state's layout must be equal."""
     width = new.planned.parallelism
     newest = old.plans[old.epoch]
     if old.operators and newest.parallelism != width:
@@ -259,7 +259,7 @@ def _fitted(old: _Old, new: _Skeleton) -> _Old:
 
 
 def _check_forms(old: _Old, new: _Skeleton, operators: Mapping[int, int]) -> None:
-    """Raise unless the kept state has the same physical form in both queries, whatever it means."""
+    """Raise unless the kept state has the same physical form in both queries, whatever its meaning."""
     for number, before in operators.items():
         if number not in new.operators or before not in old.operators:
             raise _not_as_expected(f"operator {number} is to keep the state of {before}, and there is none")
@@ -289,7 +289,7 @@ def _write_logs(
 
 
 def _put_operator(checkpoint: Path, old: _Old, new: _Skeleton, number: int, before: int | None) -> None:
-    """An operator of the new query: what Spark says of it, and its data."""
+    """Copy an operator of the new query into a checkpoint: Spark's metadata of it, and its data."""
     target, about = checkpoint / "state" / str(number), new.checkpoint / "state" / str(number)
     for path in _files_of_operator(new.checkpoint, 0, number):
         if not is_data(path):
@@ -316,7 +316,7 @@ def _files_of_operator(checkpoint: Path, epoch: int, number: int) -> Iterator[Pa
 
 
 def _at_version(path: Path, version: int) -> Path:
-    """Return the name of an empty state's file as the state of another version."""
+    """Return the name of an empty state's file as that of another version."""
     if path.parent.name in _TABLES:
         return path
     if (match := _FIRST_SNAPSHOT.fullmatch(path.name)) is None:
@@ -325,7 +325,7 @@ def _at_version(path: Path, version: int) -> Path:
 
 
 def _put_notes(staging: Path, paths: StatePaths, folders: set[str]) -> None:
-    """The notes that readers have left of the tables that are still read."""
+    """Link the notes that readers have left about the tables that the new query still reads."""
     (staging / paths.watermarks.name).mkdir()
     for folder in sorted(folders):
         for path in sorted((paths.watermarks / folder).glob("*")):

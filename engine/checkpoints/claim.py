@@ -40,7 +40,7 @@ class StateLock:
         self._handle: int | None = handle
 
     def release(self) -> None:
-        """Let go; doing it again does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -63,13 +63,14 @@ class StatefulQuery:
     objects: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """As `pipeline.json` has it; states of earlier versions have neither functions nor objects in it."""
+        """Return the content of `pipeline.json`; like states of earlier versions, it lacks functions and objects if
+        there are none."""
         pairs = {"udfs": [list(file) for file in self.udfs], "objects": [list(kept) for kept in self.objects]}
         described = {**asdict(self), **pairs}
         return {name: part for name, part in described.items() if part or name not in pairs}
 
     def has_state(self, recorded: Mapping[str, object]) -> bool:
-        """Whether a state is its own, by what is written down with that."""
+        """Whether a state belongs to this query, according to what is recorded in it."""
         objects = self.to_json().get("objects")
         return recorded.get("fingerprint") == self.fingerprint and recorded.get("objects", objects) == objects
 
@@ -89,7 +90,7 @@ class Claim:
     lock: StateLock | None = field(default=None, compare=False, repr=False)
 
     def release(self) -> None:
-        """Let another run have the state."""
+        """Release the state for another run."""
         if self.lock:
             self.lock.release()
 
@@ -104,10 +105,10 @@ def claim(
     owner: str | None = None,
     new_lineage: Callable[[], str] = new_id,
 ) -> Claim:
-    """Hold the state for one more run. Without a generation it is one above the last, and another run that is still at
-    work is an error; who gives one has seen to that. With `force` another query, or a damaged state, starts empty, and
-    the old state is kept aside; who `takes_over` is let in to it, and nothing is changed yet. `owner` is what a new
-    directory is called among the owners of targets."""
+    """Claim the state for one more run. Without `generation`, the run gets the last one plus one, and another run that
+    is still active is an error; a caller that passes one has checked that. With `force`, another query or a damaged
+    state starts empty, and the old state is moved aside. A caller that `takes_over` may claim the state of another
+    query, and nothing is changed yet. `owner` is the owner id of a new directory."""
     _check_is_state(paths)
     paths.root.mkdir(parents=True, exist_ok=True)
     lock = _lock(paths, is_fenced=generation is not None)
@@ -130,7 +131,7 @@ def claim(
 
 
 def _owner(paths: StatePaths, new_owner: str) -> str:
-    """Return the id that targets are marked with. It stays when the state is swapped, since the pipeline is the
+    """Return the id that marks the targets of this state. A swap of the state keeps it, since the pipeline is the
     same."""
     recorded = read_json(paths.owner)
     if recorded is None:
@@ -142,7 +143,7 @@ def _owner(paths: StatePaths, new_owner: str) -> str:
 
 
 def _settle(paths: StatePaths, query: StatefulQuery, new_lineage: Callable[[], str]) -> tuple[Lineage, int]:
-    """Write down what the state belongs to; a width that it already has stays, since its state is laid out for it."""
+    """Record which query the state belongs to. An existing parallelism stays, since the state is laid out for it."""
     recorded = read_json(paths.pipeline) or {}
     width = recorded.get("parallelism")
     if isinstance(width, int):
@@ -155,7 +156,8 @@ def _settle(paths: StatePaths, query: StatefulQuery, new_lineage: Callable[[], s
 
 
 def _check_is_state(paths: StatePaths) -> None:
-    """A directory with other things in it must not be littered, nor taken for an empty state."""
+    """Raise ForeignStateError for a directory with other content, which is neither an empty state nor may be written
+    to."""
     if paths.pipeline.exists() or not paths.root.exists():
         return
     if not paths.root.is_dir():

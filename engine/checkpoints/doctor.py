@@ -60,8 +60,8 @@ class StoreOfOperator:
 
 
 def drill(savepoint: Path, scratch: Path, open_spark: Callable[[], SparkSession]) -> DrillReport:
-    """Restore a savepoint below `scratch`, which must be empty, and read all of its state. Refused as damaged where
-    that cannot be done. Spark is opened only where there is state."""
+    """Restore a savepoint below `scratch`, which must be empty, and read all of its state; raise an error of damage if
+    that fails. Spark is opened only if there is state."""
     paths = StatePaths(scratch / "state")
     restore(savepoint, paths.root, allow_replay=True)
     for finding in examine(paths):
@@ -103,8 +103,8 @@ def _stores(spark: SparkSession, checkpoint: Path) -> Iterator[StoreOfOperator]:
 
 
 def _say_where_schemas_are(checkpoint: Path) -> None:
-    """Operators name the files of their schemas by the directory in which they were written first, and Spark's reader
-    of states, other than a run, looks for them there."""
+    """Rewrite the paths of schema files in an operator's metadata to this checkpoint. Operators name the directory in
+    which the files were written first, and Spark's reader of states, unlike a run, looks for them there."""
     for file in checkpoint.glob("state/*/_metadata/**/*"):
         if file.is_file() and not file.name.startswith("."):
             text = file.read_text()
@@ -115,7 +115,7 @@ def _say_where_schemas_are(checkpoint: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost cause that Java names, without its stack."""
+    """Return the innermost cause in an error of the JVM, without its stack."""
     lines = [line.strip() for line in message_of(error).splitlines() if line.strip()]
     causes = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ") and len(line) < _LONGEST]
     return causes[-1] if causes else lines[0]
@@ -134,7 +134,8 @@ class DamagedFile:
 
 
 def examine(paths: StatePaths) -> list[DamagedFile]:
-    """Return every fault that would keep a run from going on with the newest epoch; none for a sound or a new state."""
+    """Return every fault that would keep a run from continuing after the newest epoch; none for a sound or a new
+    state."""
     findings = [*_parse(paths.pipeline, read_json), *_parse(paths.lineage, _lineage_if_any)]
     epoch = spark_log.newest_commit(paths.checkpoint)
     plans = spark_log.numbers(paths.checkpoint / "offsets")

@@ -49,7 +49,7 @@ _NOBODY_IS_TOLD: Mapping[int, Retelling] = {}
 
 
 def read_forms(checkpoint: Path) -> Forms:
-    """Return the forms that a checkpoint names; refused when the file is damaged."""
+    """Return the forms that a checkpoint names; raise an error if the file is damaged."""
     path = checkpoint / FORMS
     try:
         return {int(number): _form(form) for number, form in (read_json(path) or {}).items()}
@@ -58,7 +58,7 @@ def read_forms(checkpoint: Path) -> Forms:
 
 
 def write_forms(checkpoint: Path, forms: Forms) -> None:
-    """Note them in a checkpoint, if there are any."""
+    """Write forms into a checkpoint, if there are any."""
     if forms:
         write_json(checkpoint / FORMS, {str(number): _to_json(form) for number, form in forms.items()})
 
@@ -69,8 +69,8 @@ def carried_forms(
     reformed: Mapping[int, Reform],
     retold: Mapping[int, Retelling] = _NOBODY_IS_TOLD,
 ) -> Forms:
-    """Return the forms of the state of a new query: what did not say in which form it is still does not. What was to
-    be told of the query before is `retold` or known by now."""
+    """Return the forms of a new query's state. An operator without a recorded form still has none. `retold` has the
+    re-emissions that are to be made; all earlier ones are dropped."""
     without = {number: replace(form, retelling=None) for number, form in old.items()}
     # one that has only told something says nothing of its form
     told = {number: form for number, form in without.items() if form != Form(None)}
@@ -82,13 +82,14 @@ def carried_forms(
 
 
 def untold(forms: Forms, epoch: int | None) -> Mapping[int, Retelling]:
-    """Return the re-emissions that a state with this newest epoch still has to make, by operator."""
+    """Return the re-emissions that a state with this newest epoch has yet to make, by operator."""
     retellings = {number: form.retelling for number, form in forms.items() if form.retelling is not None}
     return {number: retelling for number, retelling in retellings.items() if epoch is None or epoch < retelling.epoch}
 
 
 def tell_later(checkpoint: Path, epoch: int) -> None:
-    """Let a checkpoint, of which something takes the number after this epoch, tell in the next one what is untold."""
+    """Postpone the missing re-emissions of a checkpoint to the epoch after next: something else takes the number after
+    `epoch`."""
     forms = read_forms(checkpoint)
     later = {number: replace(retelling, epoch=epoch + 2) for number, retelling in untold(forms, epoch).items()}
     if later:
@@ -103,7 +104,7 @@ def _reformed(form: Form | None, reform: Reform) -> Form:
 
 
 def _formers(old: FormersText, reform: Reform) -> FormersText:
-    """Return the types that values were in, with those that they have left now; nothing where they have left none."""
+    """Return the former types of values, with those that this reform replaces; nothing if there are none."""
     formers = []
     for place, before in zip(reform.groups, reform.widened, strict=True):
         known = old[place] if old and place is not None else ((),) * len(before)
@@ -179,7 +180,7 @@ def operator_numbers(checkpoint: Path) -> list[int]:
 
 
 def read_form(checkpoint: Path, number: int) -> OperatorForm:
-    """Return the form of an operator's state; refused when it is not written down, or damaged."""
+    """Return the form of an operator's state; raise an error if it is not recorded, or damaged."""
     folder = checkpoint / "state" / str(number)
     path = operator_metadata(folder)
     try:
@@ -209,7 +210,7 @@ def is_data(within: Path) -> bool:
 
 
 def _listed_schema(folder: Path, file: str) -> bytes:
-    """Return a schema, wherever the checkpoint lay when it was listed."""
+    """Return a schema with its path, whichever checkpoint it was listed in."""
     _, separator, within = file.rpartition(f"/state/{folder.name}/")
     if not separator:
         raise ValueError(file)
@@ -221,7 +222,7 @@ _FORMAT = 1
 
 
 def read_panes(checkpoint: Path) -> frozenset[int]:
-    """Return the numbers of the operators that are kept by pane; refused when the file is damaged."""
+    """Return the numbers of the operators whose state is stored by pane; raise an error if the file is damaged."""
     path = checkpoint / PANES
     match read_json(path):
         case None:
@@ -232,13 +233,13 @@ def read_panes(checkpoint: Path) -> frozenset[int]:
 
 
 def write_panes(checkpoint: Path, numbers: Collection[int]) -> None:
-    """Note them in a checkpoint, if there are any."""
+    """Write the numbers of these operators into a checkpoint, if there are any."""
     if numbers:
         write_json(checkpoint / PANES, {"format": _FORMAT, "operators": sorted(numbers)})
 
 
 def is_begun(checkpoint: Path) -> bool:
-    """Whether a query has planned an epoch: from then on what its operators keep has a form."""
+    """Whether a query has planned an epoch: from then on the state of its operators has a form."""
     return bool(spark_log.numbers(checkpoint / "offsets")) or (checkpoint / PANES).exists()
 
 

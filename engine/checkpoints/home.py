@@ -45,7 +45,8 @@ _PATHS = "stateSchemaFilePaths"
 
 
 def bring_home(checkpoint: Path) -> None:
-    """Let no operator of a checkpoint look for its schemas in another one. No run may be at work in it."""
+    """Rewrite the paths of schemas in a checkpoint, so that no operator looks for them in another checkpoint. No run
+    may be active in it."""
     for path in sorted((checkpoint.absolute() / "state").glob("*/_metadata/v2/*")):
         if path.name.isdigit():
             _bring_home(path, path.parents[2])
@@ -86,8 +87,8 @@ class Export:
 
 
 def export_savepoint(savepoint: Path, place: Place, base: Place | None = None) -> Export:
-    """Copy a savepoint to a place. One that is there already is left as it is; a place of another savepoint is
-    refused. Where it fails, what was put there is taken back. What the export at `base` has is not sent again."""
+    """Copy a savepoint to a location. If the savepoint is there already, do nothing; refuse a location of another
+    savepoint. If the copy fails, remove what was copied. Files that the export at `base` has are not sent again."""
     manifest = read_manifest(savepoint)
     if (there := place.manifest()) is not None:
         if there == manifest_bytes(manifest):
@@ -122,9 +123,9 @@ def import_savepoint(
     version_of: Callable[[Path, SavepointManifest], int | None],
     reason: str,
 ) -> SavepointManifest:
-    """Copy a savepoint from a place into a state directory, under another id. It is compared with its digests before
-    anybody can see it. `version_of` is asked for the pipeline's version that the state is of, with the folder in which
-    all files of the savepoint are and the manifest that it had elsewhere."""
+    """Copy a savepoint from a location into a state directory, under another id. Its digests are verified before it
+    becomes visible. `version_of` gets the folder with all files of the savepoint and its original manifest, and returns
+    the pipeline's version of the state."""
     content = place.manifest()
     if content is None:
         raise SavepointNotFoundError(
@@ -160,7 +161,7 @@ def import_savepoint(
 
 
 def _files_at(base: Place) -> Mapping[tuple[int, str], SavedFile]:
-    """Return the files of an earlier export by what is in them."""
+    """Return the files of an earlier export by their digests."""
     content = base.manifest()
     if content is None:
         raise SavepointNotFoundError(f"there is no savepoint at {base}", hint="name an earlier export, or none")
@@ -168,7 +169,7 @@ def _files_at(base: Place) -> Mapping[tuple[int, str], SavedFile]:
 
 
 def _take_back(place: Place, put: list[SavedFile]) -> None:
-    """Leave nothing of a failure: on a full disk it would keep the disk full."""
+    """Remove what a failed export has copied: on a full disk it would keep the disk full."""
     try:
         place.remove(put)
     except (EngineError, OSError):

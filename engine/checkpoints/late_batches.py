@@ -47,12 +47,12 @@ class LateBatch:
 
 
 def stretches(minutes: Iterable[int], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
-    """Minutes as stretches, in order."""
+    """Group minutes into stretches, in order."""
     return joined(((minute, minute + 1) for minute in minutes), most)
 
 
 def joined(parts: Iterable[Stretch], most: int = MOST_STRETCHES) -> Sequence[Stretch]:
-    """Return all that some stretches hold, as stretches, in order."""
+    """Return the union of stretches, as stretches, in order."""
     found: list[Stretch] = []
     for begin, end in sorted(parts):
         if found and begin <= found[-1][1]:
@@ -67,7 +67,7 @@ def joined(parts: Iterable[Stretch], most: int = MOST_STRETCHES) -> Sequence[Str
 
 
 def keep(paths: StatePaths, batch: LateBatch) -> None:
-    """Keep what came late in an epoch, before that is committed."""
+    """Write the late rows of an epoch, before the epoch is committed."""
     content: dict[str, object] = {"lineage": batch.lineage, "sinks": batch.sinks}
     write_json(_file(paths, batch.epoch), content)
 
@@ -90,7 +90,8 @@ def untold(paths: StatePaths) -> Sequence[LateBatch]:
 
 
 def forget(paths: StatePaths, batches: Sequence[LateBatch]) -> None:
-    """They were told, in the histories that they name. What is of the same epoch of another history stays."""
+    """Delete late rows that were reported, in the lineages that the batches name. Those of the same epoch in another
+    lineage stay."""
     if not batches:
         return  # a state that is damaged is for the work to find
     history = read_lineage(paths.lineage) if paths.lineage.exists() else None
@@ -104,7 +105,7 @@ def forget(paths: StatePaths, batches: Sequence[LateBatch]) -> None:
 
 
 def _is_of(batch: LateBatch, history: Lineage) -> bool:
-    """Whether an epoch is one of a history."""
+    """Whether an epoch belongs to a lineage."""
     last = dict(history.parents).get(batch.lineage)
     return batch.lineage == history.id or (last is not None and batch.epoch <= last)
 
@@ -136,7 +137,7 @@ def read_withheld(checkpoint: Path) -> Withheld:
 
 
 def write_withheld(checkpoint: Path, withheld: Withheld) -> None:
-    """Note it in a checkpoint that withholds anything."""
+    """Write the suppressed aggregates into a checkpoint, if there are any."""
     if withheld:
         by_text = {
             str(number): {_word(place): [list(pair) for pair in ranges] for place, ranges in places.items()}

@@ -32,17 +32,17 @@ class StatePaths:
 
     @property
     def checkpoint(self) -> Path:
-        """Spark's own checkpoint."""
+        """Return Spark's own checkpoint."""
         return self.root / "checkpoint"
 
     @property
     def sinks(self) -> Path:
-        """Segments and ledgers, a directory per sink."""
+        """Return the folder of segments and ledgers, a directory per sink."""
         return self.root / "sinks"
 
     @property
     def watermarks(self) -> Path:
-        """The notes that readers leave for planners."""
+        """Return the folder of the notes that readers leave for planners."""
         return self.root / "watermarks"
 
     @property
@@ -52,7 +52,7 @@ class StatePaths:
 
     @property
     def generation(self) -> Path:
-        """The newest generation that may write."""
+        """Return the file with the newest generation that may write."""
         return self.root / "generation"
 
     @property
@@ -62,17 +62,18 @@ class StatePaths:
 
     @property
     def owner(self) -> Path:
-        """Whose targets the sinks write: an id for as long as the directory is there, whatever state it holds."""
+        """Return the file with the id that marks the sinks' targets. It lives as long as the directory, whatever state
+        that holds."""
         return self.root / "owner.json"
 
     @property
     def savepoints(self) -> Path:
-        """Kept copies."""
+        """Return the folder of savepoints."""
         return self.root / "savepoints"
 
     @property
     def meeting(self) -> Path:
-        """Return the file with the offsets at which another pipeline has ended, if this one is to stop there too."""
+        """Return the file with the offsets at which another pipeline has ended, if this one is to stop there, too."""
         return self.root / "meeting.json"
 
     @property
@@ -82,17 +83,17 @@ class StatePaths:
 
     @property
     def lock(self) -> Path:
-        """Held by the one process that works on this state."""
+        """Return the lock file, which the one process that works on this state holds."""
         return self.root / "lock"
 
     @property
     def logs(self) -> Path:
-        """Logs and scratch space; nothing that must be kept."""
+        """Return the folder of logs and scratch space, which may be deleted."""
         return self.root / "logs"
 
 
 def read_json(path: Path) -> dict[str, object] | None:
-    """Return the content of a small file, None when there is none; refused when it is damaged."""
+    """Return the content of a small file, None if there is none; raise an error if it is damaged."""
     try:
         content = json.loads(path.read_text())
     except FileNotFoundError:
@@ -105,7 +106,7 @@ def read_json(path: Path) -> dict[str, object] | None:
 
 
 def read_text(path: Path) -> str:
-    """Return the content of a small file that must be there; refused when it is empty or cannot be read."""
+    """Return the content of a small file that must exist; raise an error if it is empty or cannot be read."""
     try:
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -126,7 +127,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def unreadable(path: Path) -> UnreadableStateError:
-    """Return the error for a file that is there and makes no sense."""
+    """Return the error for a file that exists and cannot be parsed."""
     return UnreadableStateError(
         f"{path} cannot be read",
         hint="restore a savepoint, or start empty with --force, which keeps the old state aside",
@@ -135,7 +136,8 @@ def unreadable(path: Path) -> UnreadableStateError:
 
 @contextmanager
 def scratch_directory(parent: Path) -> Iterator[Path]:
-    """A new directory below `parent`, which goes in the end; so do those that killed processes have left there."""
+    """Create a directory below `parent` for the length of the context. Directories that killed processes have left
+    there are removed, too."""
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     sweep(parent)
     handle, directory = _take(parent)
@@ -149,7 +151,7 @@ def scratch_directory(parent: Path) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> int:
-    """Remove what killed processes have left below `parent`; how many directories that were."""
+    """Remove the directories that killed processes have left below `parent`; return how many there were."""
     removed = 0
     for lock in sorted(parent.glob("*.lock")):
         handle = _try_lock(lock)
@@ -179,7 +181,7 @@ def _lock_of(directory: Path) -> Path:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Return a handle that holds the lock; None where another process has it, or the file is gone."""
+    """Return a handle that holds the lock; None if another process holds it, or if the file is gone."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

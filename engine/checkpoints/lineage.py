@@ -28,15 +28,14 @@ class Lineage:
     parents: tuple[tuple[str, int], ...] = ()
 
     def forked_at(self, epoch: int, new_id: str) -> Lineage:
-        """Return a new history that goes on from an epoch of this one."""
+        """Return a new lineage that continues from an epoch of this one."""
         return Lineage(new_id, ((self.id, epoch), *self.parents)[:KEPT_PARENTS])
 
     def left_at(self, other: Lineage, epoch: int) -> int | None:
-        """Return the last epoch of this history that another one has, too, which has come to an epoch; None when
-        they have nothing in common that is known any more.
+        """Return the last epoch that this lineage shares with another one, which has reached an epoch; None if they
+        share nothing that is still known.
 
-            c came from b at 9, which came from a at 4     c has of "a at 7" what came up to 4, of "b at 20" up to 9
-        """
+            c came from b at 9, which came from a at 4     c has of "a at 7" what came up to 4, of "b at 20" up to 9"""
         theirs = {**dict(other.parents), other.id: epoch}
         if self.id in theirs:
             return theirs[self.id]
@@ -44,12 +43,12 @@ class Lineage:
 
 
 def new_id() -> str:
-    """Return an id that no other history has."""
+    """Return an id that no other lineage has."""
     return secrets.token_hex(8)
 
 
 def read_lineage(path: Path) -> Lineage:
-    """Return the history in a file; refused when it is missing or damaged."""
+    """Return the lineage in a file; raise an error if it is missing or damaged."""
     content = read_json(path)
     if content is None:
         raise unreadable(path)
@@ -61,8 +60,8 @@ def read_lineage(path: Path) -> Lineage:
 
 
 def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
-    """Return the histories before the one that a state directory has, nearest first, each with the last epoch that
-    was taken over; None where it has another one, or does not say it."""
+    """Return the ancestors of a state directory's lineage, nearest first, each with the last epoch that was taken over;
+    None if the directory has another lineage, or records none."""
     try:
         history = read_lineage(StatePaths(state).lineage)
     except (OSError, UnreadableStateError):
@@ -71,8 +70,8 @@ def parents_of(state: Path, lineage: str) -> tuple[tuple[str, int], ...] | None:
 
 
 def parents_after(saved: Path, epoch: int) -> tuple[tuple[str, int], ...] | None:
-    """Return the histories before one that goes on from an epoch of a savepoint; None where the savepoint does not
-    say its own."""
+    """Return the ancestors of a lineage that continues from an epoch of a savepoint; None if the savepoint does not
+    record its own."""
     try:
         return read_lineage(StatePaths(saved).lineage).forked_at(epoch, new_id()).parents
     except (OSError, UnreadableStateError):
@@ -80,7 +79,7 @@ def parents_after(saved: Path, epoch: int) -> tuple[tuple[str, int], ...] | None
 
 
 def write_lineage(path: Path, lineage: Lineage, *, last_run: str | None = None) -> None:
-    """Put a history in the place of the one in a file. `last_run` is the newest generation, where no run of it has been
-    yet: `parting.py` sees by that whether there is one."""
+    """Replace the lineage in a file. `last_run` is the newest generation if the lineage has had no run yet:
+    `parting.py` uses it to see whether there was one."""
     content = {"lineage": lineage.id, "parents": [list(parent) for parent in lineage.parents]}
     write_json(path, content if last_run is None else {**content, "last_run": last_run})

@@ -91,12 +91,12 @@ class SavepointManifest:
 
 
 def write_manifest(folder: Path, manifest: SavepointManifest) -> None:
-    """Make the savepoint exist."""
+    """Write the manifest, which makes the savepoint exist."""
     replace_durably(folder / NAME, manifest_bytes(manifest))
 
 
 def manifest_bytes(manifest: SavepointManifest) -> bytes:
-    """Return the content of its file."""
+    """Return the content of the manifest file."""
     micros = (manifest.created_at - _EPOCH) // timedelta(microseconds=1)
     return json.dumps({"version": VERSION, **asdict(manifest), "created_at": micros}, indent=1).encode()
 
@@ -116,7 +116,7 @@ def read_manifest(folder: Path) -> SavepointManifest:
 
 
 def parse_manifest(folder: Path, content: bytes) -> SavepointManifest:
-    """Return the manifest that a file from elsewhere is; refused when it is none."""
+    """Parse a manifest from elsewhere; raise an error if it is invalid."""
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def _read(folder: Path, content: Mapping[str, object]) -> SavepointManifest:
 
 
 def check_files(folder: Path, manifest: SavepointManifest) -> None:
-    """See that every file is there and as long as it was; what is in it is not read."""
+    """Check that every file exists and has its recorded size; contents are not read."""
     for file in manifest.files:
         try:
             length = (folder / file.path).stat().st_size
@@ -192,7 +192,7 @@ def _text(value: object) -> str | None:
 
 
 def _inner(value: object) -> str:
-    """Return a path that stays below the savepoint, whoever has written the manifest."""
+    """Return a path that stays below the savepoint, whatever the manifest contains."""
     path = PurePosixPath(str(value))
     if (
         value in ("", ".")
@@ -229,8 +229,8 @@ _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot
 
 
 def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> Iterator[Path]:
-    """Yield the files of an epoch, relative to the checkpoint, wherever its state is. One that vanishes meanwhile
-    raises FileNotFoundError."""
+    """Yield the files of an epoch, relative to the checkpoint, wherever its state is. Raise FileNotFoundError if one
+    vanishes meanwhile."""
     yield Path("metadata")
     yield from (Path(name) for name in (WITHHELD, FORMS, PANES) if (checkpoint / name).exists())
     for log in ("offsets", "commits"):
@@ -242,20 +242,20 @@ def files_of(checkpoint: Path, epoch: int, files: StateFiles | None = None) -> I
 
 
 def size_of(checkpoint: Path, epoch: int) -> int:
-    """Return the size of the files of an epoch. One that vanishes meanwhile raises FileNotFoundError."""
+    """Return the size of the files of an epoch. Raise FileNotFoundError if one vanishes meanwhile."""
     files = state_files(checkpoint)
     sizes, needed = files.sizes(), files_of(checkpoint, epoch, files)
     return sum(sizes[path] if path in sizes else (checkpoint / path).stat().st_size for path in needed)
 
 
 def plan_of_the_next(checkpoint: Path, epoch: int) -> Path | None:
-    """Return the file in which the next epoch is planned already, relative to the checkpoint. Ask for it last."""
+    """Return the file of the next epoch if that is planned already, relative to the checkpoint. Call this last."""
     plan = Path("offsets") / str(epoch + 1)
     return plan if (checkpoint / plan).exists() else None
 
 
 def has_state(checkpoint: Path) -> bool:
-    """Whether the query keeps anything from one epoch to the next."""
+    """Whether the query keeps state from one epoch to the next."""
     return (checkpoint / "state").is_dir() or read_pointer(checkpoint) is not None
 
 
@@ -283,7 +283,8 @@ def _store_files(checkpoint: Path, files: StateFiles, store: list[Path], epoch: 
 
 
 def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: int) -> list[Path]:
-    """From the version of the epoch back to the newest snapshot of its history; all files when it has none."""
+    """Return the state files from the version of the epoch back to the newest snapshot of its lineage; all files if
+    there is no snapshot."""
     needed: list[Path] = []
     for version in range(epoch + 1, 0, -1):
         history_files = _files_of_history(checkpoint, version, versions.get(version, []))
@@ -295,7 +296,7 @@ def _needed(checkpoint: Path, versions: dict[int, list[_VersionFile]], epoch: in
 
 
 def _files_of_history(checkpoint: Path, version: int, files: list[_VersionFile]) -> list[_VersionFile]:
-    """Return the files of a version that belong to the history of the checkpoint."""
+    """Return the files of a version that belong to the lineage of the checkpoint."""
     # Only where several runs have written the version must the commit log say which of them has committed it.
     ids = _ids_of(checkpoint, version) if len(files) > 1 else frozenset()
     return [file for file in files if not ids or file.id is None or file.id in ids]

@@ -22,13 +22,13 @@ from engine.errors import PipelineBusyError, SavepointGapError, UnreadableStateE
 
 
 def is_behind(manifest: SavepointManifest, history: Lineage) -> bool:
-    """Whether a history has come from all that a savepoint counts as written."""
+    """Whether a lineage has all epochs that a savepoint counts as written."""
     return _parting(manifest, history) == manifest.epoch
 
 
 def written_history(paths: StatePaths) -> Lineage:
-    """Return the history that has written to the sinks last. One that was put in place and had no run since has
-    taken nothing back yet: then it is that of the state which it has replaced."""
+    """Return the lineage that has written to the sinks last. A restored lineage without a run has rewound nothing yet:
+    then it is the lineage that it has replaced."""
     current, newest_run = read_lineage(paths.lineage), last_run(paths)
     for root in (paths.root, *reversed(asides(paths))):
         content = read_json(StatePaths(root).lineage) or {}
@@ -38,14 +38,13 @@ def written_history(paths: StatePaths) -> Lineage:
 
 
 def last_run(paths: StatePaths) -> str:
-    """Return the generation of the newest run that has had a state, as its directory says it."""
+    """Return the generation of the newest run of a state, as recorded in its directory."""
     return read_text(paths.generation) if paths.generation.exists() else "0"
 
 
 def refuse_gap(paths: StatePaths, manifest: SavepointManifest, sinks: Callable[[], Sequence[str]]) -> None:
-    """Raise SavepointGapError when sinks have taken back rows that the savepoint counts as written; `sinks` tells those
-    of its query that take anything back. Of a state that cannot be read nobody knows, and to restore one is the way out
-    of that."""
+    """Raise SavepointGapError if sinks have rewound rows that the savepoint counts as written; `sinks` names the sinks
+    of its query that can rewind. A state that cannot be read passes, since a restore is the way to repair it."""
     if newest_commit(paths.checkpoint) is None:
         return
     try:
@@ -61,7 +60,7 @@ def refuse_gap(paths: StatePaths, manifest: SavepointManifest, sinks: Callable[[
 
 
 def _parting(manifest: SavepointManifest, history: Lineage) -> int | None:
-    """Return the last epoch that both have."""
+    """Return the last epoch that both lineages have."""
     return history.left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)
 
 

@@ -29,27 +29,27 @@ class Place(Protocol):
     """Location to which the files of a savepoint can be written, and from which they can be read."""
 
     def put(self, source: Path, file: SavedFile) -> None:
-        """Copy a file that must be as the manifest says."""
+        """Copy a file that must match the manifest."""
 
     def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
-        """Have a file of the same content that is at another place already, without sending it; false where that
-        cannot be, or what is there is not as its manifest says."""
+        """Get a file with the same content from another location, without sending it; return False if that is
+        impossible, or if that file does not match its manifest."""
 
     def get(self, file: SavedFile, target: Path) -> None:
-        """Copy a file into a new one; no more of it than the manifest says."""
+        """Copy a file into a new one, and at most as many bytes as the manifest says."""
 
     def manifest(self) -> bytes | None:
-        """Return the manifest that is there, if one is."""
+        """Return the stored manifest, if there is one."""
 
     def set_manifest(self, content: bytes) -> None:
-        """Make the savepoint exist there."""
+        """Write the manifest, which makes the savepoint exist there."""
 
     def remove(self, files: list[SavedFile]) -> None:
-        """Take back what was put there."""
+        """Remove what was copied there."""
 
 
 def open_place(text: str) -> Place:
-    """Return the place that a URL names: `file:///...`, `s3://bucket/prefix` or
+    """Return the location that a URL names: `file:///...`, `s3://bucket/prefix` or
     `s3::https://endpoint/bucket/prefix`."""
     try:
         location = read_location(text)
@@ -74,8 +74,8 @@ class Directory:
         return self.root.as_uri()
 
     def put(self, source: Path, file: SavedFile) -> None:
-        """Copy and make durable. What an export that was cut short has left there may be another place's file as well,
-        so it is not written into."""
+        """Copy a file and make it durable. The leftover of an interrupted export may be a link to a file of another
+        export, so it is replaced and not written into."""
         target = self.root / file.path
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ class Directory:
             sync_directory(target.parent)
 
     def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
-        """Give the file a second name, where the disk can; it is read and compared."""
+        """Link the file if the disk supports links; its content is compared."""
         if not isinstance(other, Directory):
             return False
         source, target = other.root / theirs.path, self.root / file.path
@@ -104,12 +104,12 @@ class Directory:
         return True
 
     def get(self, file: SavedFile, target: Path) -> None:
-        """Copy, but for what is a link to somewhere else."""
+        """Copy a file."""
         with self._reading(), (self.root / file.path).open("rb") as content, target.open("wb") as copy:
             _copy(content.read, copy.write, file)
 
     def manifest(self) -> bytes | None:
-        """Read it."""
+        """Read the manifest."""
         with self._reading():
             try:
                 with (self.root / NAME).open("rb") as content:
@@ -118,12 +118,12 @@ class Directory:
                 return None
 
     def set_manifest(self, content: bytes) -> None:
-        """Replace it in one step."""
+        """Replace the manifest in one step."""
         with writing(self.root):
             replace_durably(self.root / NAME, content)
 
     def remove(self, files: list[SavedFile]) -> None:
-        """Remove the files, and the directories that are empty then."""
+        """Remove the files, and the directories that become empty."""
         for file in files:
             path = self.root / file.path
             path.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ class Bucket:
         return str(self.prefix)
 
     def put(self, source: Path, file: SavedFile) -> None:
-        """Upload; large files in parts."""
+        """Upload a file; large ones in parts."""
         with source.open("rb") as content:
             _copy(content.read, lambda _: None, file)
         with _explained(self.prefix):
@@ -162,7 +162,7 @@ class Bucket:
             self._client().upload_file(str(source), self.prefix.bucket, key, ExtraArgs=extra)
 
     def share(self, other: Place, theirs: SavedFile, file: SavedFile) -> bool:
-        """Have the server copy it, within a bucket or between two of its own, if it was put there by `put`."""
+        """Have the server copy an object, within a bucket or between two of its own, if `put` has uploaded it."""
         if not isinstance(other, Bucket) or other.prefix.endpoint != self.prefix.endpoint:
             return False
         source = {"Bucket": other.prefix.bucket, "Key": other.prefix.key(theirs.path)}
@@ -179,7 +179,7 @@ class Bucket:
         return self._if_there("head_object", name)
 
     def get(self, file: SavedFile, target: Path) -> None:
-        """Download."""
+        """Download a file."""
         with _explained(self.prefix):
             body = self._read(file.path)
             if body is None:
@@ -188,13 +188,13 @@ class Bucket:
                 _copy(body.read, copy.write, file)
 
     def manifest(self) -> bytes | None:
-        """Read it."""
+        """Read the manifest."""
         with _explained(self.prefix):
             body = self._read(NAME)
             return None if body is None else _limited(body.read(_LARGEST_MANIFEST + 1))
 
     def set_manifest(self, content: bytes) -> None:
-        """One object is there wholly or not at all."""
+        """Upload the manifest: one object exists completely or not at all."""
         with _explained(self.prefix):
             self._client().put_object(Bucket=self.prefix.bucket, Key=self.prefix.key(NAME), Body=content)
 
@@ -226,7 +226,7 @@ class Bucket:
 
 @contextmanager
 def _explained(prefix: Prefix) -> Iterator[None]:
-    """Whatever a bucket answers is an error that says so, in words that fit reading, too. It never holds a key."""
+    """Turn a bucket's error into a PlaceError, whose text fits reads and writes. It never contains a key."""
     from engine.connectors.files.s3_client import errors_explained  # noqa: PLC0415 - boto3 is an extra
 
     try:
@@ -238,7 +238,7 @@ def _explained(prefix: Prefix) -> Iterator[None]:
 
 
 def _copy(read: Callable[[int], bytes], write: Callable[[bytes], object], file: SavedFile) -> None:
-    """Copy a file, no more of it than it should have, and see that it is the one that is meant."""
+    """Copy a file, at most as many bytes as it should have, and verify its digest."""
     digest, rest = hashlib.sha256(), file.bytes
     while rest >= 0 and (piece := read(min(_PIECE, rest + 1))):
         rest -= len(piece)
@@ -263,7 +263,7 @@ def _limited(content: bytes) -> bytes:
 
 
 def as_damage(savepoint: Path, error: Exception) -> EngineError:
-    """Return the error of a file that is not there, or another one."""
+    """Return the error for a file that is missing or has other content."""
     fault = f"{message_of(error)} has changed" if isinstance(error, NotAsSavedError) else f"{_name(error)} is missing"
     return damaged(savepoint, fault)
 

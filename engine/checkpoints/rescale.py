@@ -48,8 +48,8 @@ def repartition(
     *,
     new_lineage: Callable[[], str] = new_id,
 ) -> None:
-    """Have the next run use so many tasks. Nothing has changed when this is killed in the middle. The pipeline must not
-    be running. Spark is only opened when there is state to lay out."""
+    """Let the next run use this many tasks. A crash leaves the state unchanged. The pipeline must not be running. Spark
+    is opened only if there is state to repartition."""
     paths = StatePaths(state)
     finish_swap(paths)
     if needs_spark(state, parallelism):
@@ -85,7 +85,8 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
 
 
 def _take_out_the_next(copy: Path, epoch: int) -> spark_log.PlannedEpoch | None:
-    """Remove the plan of the next epoch from the copy: Spark refuses to lay out a state with an uncommitted epoch."""
+    """Remove the plan of the next epoch from the copy: Spark refuses to repartition a state with an uncommitted
+    epoch."""
     plan = copy / "offsets" / str(epoch + 1)
     if not plan.exists():
         return None

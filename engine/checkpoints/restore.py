@@ -42,11 +42,11 @@ def restore(
     is_fork: bool = False,
     new_lineage: Callable[[], str] = new_id,
 ) -> SavepointManifest:
-    """The next run goes on from the savepoint, in a new history that remembers the old one; sinks keep what they have
-    and rewind to it where they can. A state that has gone on since then needs `allow_replay`. With `save_as` the state
-    that is there is saved under that id before; one that has nothing to save, cannot be read, or is the savepoint's
-    already, since this was done before and cut short, is not. A fork has other sinks than the savepoint: what these had
-    left open is not restored. Put in the place of a state, it goes on with the sinks of that one."""
+    """Restore a savepoint into a state: the next run continues from it, in a new lineage that descends from the
+    savepoint's. Sinks keep their files, and rewind if they can. A state with newer epochs needs `allow_replay`. With
+    `save_as`, the current state is first saved under that id, unless it has nothing to save, cannot be read, or is the
+    savepoint's already, after a restore that was interrupted. A fork has other sinks than the savepoint, so the files
+    that these had open are not restored. A restore over an existing state continues with the sinks of that state."""
     paths = StatePaths(state)
     finish_swap(paths)
     manifest = verify(savepoint)
@@ -75,8 +75,8 @@ def restore(
 
 
 def _going_on_with_sinks(lineage: Lineage, paths: StatePaths, manifest: SavepointManifest) -> Lineage:
-    """Return the history with that of the state that is there, if there is one: its sinks have taken all of it, and
-    know of no other."""
+    """Return the lineage as a descendant of the existing state's, if there is one: the sinks have taken epochs of that
+    lineage only."""
     newest = newest_commit(paths.checkpoint)
     if newest is None:
         return lineage
@@ -87,22 +87,22 @@ def _going_on_with_sinks(lineage: Lineage, paths: StatePaths, manifest: Savepoin
 
 
 def is_restored(paths: StatePaths, manifest: SavepointManifest) -> bool:
-    """Whether the state is that of the savepoint, put there by a restore, and has committed nothing since."""
+    """Whether the state was restored from the savepoint, and has committed nothing since."""
     fingerprint = (read_json(paths.pipeline) or {}).get("fingerprint", "")
     return _stands_at(paths, manifest) and fingerprint == manifest.fingerprint
 
 
 def _stands_at(paths: StatePaths, manifest: SavepointManifest) -> bool:
-    """Whether the state has come from the savepoint's, and has committed nothing since, whatever its query is."""
+    """Whether the state descends from the savepoint's, and has committed nothing since, whatever its query is."""
     if spark_log.newest_commit(paths.checkpoint) != manifest.epoch:
         return False
     return read_lineage(paths.lineage).parents[:1] == ((manifest.lineage, manifest.epoch),)
 
 
 def refuse_replay(paths: StatePaths, manifest: SavepointManifest) -> None:
-    """Raise ReplayError when the state has gone on since the savepoint, or is of another history. One that has come
-    from it and has committed nothing since is no other: who restores again after a crash repeats nothing, nor does who
-    goes back from a query that has taken the state over and failed before its first epoch."""
+    """Raise ReplayError if the state has epochs after the savepoint, or has another lineage. A state that descends from
+    the savepoint and has committed nothing since passes: restoring again after a crash repeats nothing, nor does
+    reverting from a query that took over the state and failed before its first epoch."""
     newest = spark_log.newest_commit(paths.checkpoint)
     if newest is None:
         return

@@ -29,7 +29,7 @@ class RunningQuery:
 
 
 def query_of_state(state: Path) -> RunningQuery:
-    """Return the query of a state directory; nothing is claimed or changed, so it may be running."""
+    """Return the query of a state directory; nothing is claimed or changed, so the pipeline may be running."""
     path = StatePaths(state).pipeline
     recorded = read_json(path)
     if recorded is None:
@@ -43,7 +43,7 @@ def query_of_state(state: Path) -> RunningQuery:
 
 
 def _functions(recorded: Mapping[str, object], path: Path) -> tuple[UdfFile, ...]:
-    """Return the files of functions that a state names; states of earlier versions of the engine name none."""
+    """Return the files of functions that a state names; states of earlier engine versions name none."""
     files = recorded.get("udfs", [])
     if not isinstance(files, list) or not all(isinstance(file, list) and len(file) == 2 for file in files):
         raise unreadable(path)
@@ -64,9 +64,9 @@ def query_of_savepoint(savepoint: Path) -> RunningQuery:
 
 
 def compile_running(query: RunningQuery, *, udfs: Sequence[UdfFile] = (), connections: str = "") -> Program:
-    """Return the program that the state is of, with its functions if it names them, and else with `udfs`; what the
-    state keeps by pane is marked. Refused where the script does not give it any more: what its operators keep would
-    be told from something else."""
+    """Return the program of a state, with the functions that it names, or else with `udfs`; operators whose state is
+    stored by pane are marked. Raise an error if the script no longer compiles to it: the state of its operators would
+    be misread."""
     try:
         program = compile_script(query.sql, udfs=query.udfs or udfs, connections=connections)
     except ScriptRefused as error:

@@ -29,7 +29,7 @@ class SavedQuery:
 
 
 def read_saved_query(savepoint: Path, manifest: SavepointManifest) -> SavedQuery:
-    """Return the query of a savepoint whose manifest was read; its files need not be in their place yet."""
+    """Return the query of a savepoint whose manifest was read; its files need not be in place yet."""
     recorded = read_json(savepoint / StatePaths(savepoint).pipeline.name) or {}
     objects, udfs = recorded.get("objects"), recorded.get("udfs")
     return SavedQuery(
@@ -41,5 +41,6 @@ def read_saved_query(savepoint: Path, manifest: SavepointManifest) -> SavedQuery
 
 
 def objects_text(kept: Sequence[Sequence[str]]) -> str:
-    """Return a short text for what can read the objects that are kept of some functions; empty where none are."""
+    """Return a short text that identifies what can read the stored objects of some functions; empty if none are
+    stored."""
     return hashlib.sha256(json.dumps(kept).encode(errors="surrogatepass")).hexdigest() if kept else ""

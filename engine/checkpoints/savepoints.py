@@ -61,8 +61,8 @@ def take(state: Path, savepoint_id: str, *, label: str | None, clock: Callable[[
 
 
 def take_requested(state: Path, request: Request, clock: Callable[[], datetime]) -> SavepointManifest:
-    """Save the newest committed epoch; when there is a savepoint with this id already, that is the answer. Needs no
-    Spark, and does not disturb the run."""
+    """Save the newest committed epoch; if there is a savepoint with this id already, return that. Needs no Spark, and
+    does not disturb the run."""
     savepoint_id = request.id
     if not _ID.fullmatch(savepoint_id):
         raise ValueError(f"not a savepoint id: {savepoint_id!r}")
@@ -75,7 +75,7 @@ def take_requested(state: Path, request: Request, clock: Callable[[], datetime])
 
 
 def take_aside(state: Path, target: Path, clock: Callable[[], datetime]) -> SavepointManifest:
-    """Save the newest committed epoch in a new folder of any place; the state is only read, and may be in use."""
+    """Save the newest committed epoch in a new folder anywhere; the state is only read, and may be in use."""
     return _take(StatePaths(state), target, Request(target.name), clock)
 
 
@@ -98,7 +98,7 @@ def _take(paths: StatePaths, final: Path, request: Request, clock: Callable[[], 
 
 
 def _remove_drafts(folder: Path, savepoint_id: str) -> None:
-    """Remove what processes have left that were killed while they took this savepoint."""
+    """Remove the drafts of this savepoint that killed processes have left."""
     for draft in folder.glob(f".{savepoint_id}.*"):
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -115,7 +115,7 @@ def verify(savepoint: Path) -> SavepointManifest:
 
 
 def check_file(savepoint: Path, file: SavedFile) -> None:
-    """Compare one file with what the manifest says of it."""
+    """Compare one file with its entry in the manifest."""
     try:
         actual = _describe(savepoint, Path(file.path))
     except FileNotFoundError as error:
@@ -137,8 +137,8 @@ def list_savepoints(state: Path) -> list[SavepointManifest]:
 
 
 def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
-    """Copy what belongs to an epoch below `target`; the paths that were copied. A file that vanishes meanwhile raises
-    FileNotFoundError."""
+    """Copy the files of an epoch below `target`; return their paths. Raise FileNotFoundError if one vanishes
+    meanwhile."""
     copied: list[Path] = []
 
     def copy(files: Iterable[Path]) -> None:
@@ -163,8 +163,8 @@ def copy_epoch(paths: StatePaths, target: Path, epoch: int) -> list[Path]:
 
 
 def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: int) -> list[Path]:
-    """Copy what the sinks had left open at an epoch of a history below `target`; the paths that were copied. A file
-    that vanishes meanwhile raises FileNotFoundError."""
+    """Copy the files that the sinks had open at an epoch of a lineage below `target`; return their paths. Raise
+    FileNotFoundError if one vanishes meanwhile."""
     copied: list[Path] = []
     last_epochs = {**dict(lineage.parents), lineage.id: epoch}
     for saved in open_files_of_sinks(paths.sinks, lineage.id, last_epochs):
@@ -177,7 +177,7 @@ def copy_open_files(paths: StatePaths, target: Path, lineage: Lineage, epoch: in
 
 
 def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
-    """Nothing older than this, in microseconds, will be added to the output any more; None when it is not known."""
+    """Return the instant, in microseconds, before which no row will be added to the output; None if it is unknown."""
     planned = spark_log.read_planned(checkpoint, epoch)
     if contents.has_state(checkpoint):
         return planned.watermark
@@ -232,8 +232,8 @@ def _save(
 
 
 def _refuse_lacking_state(paths: StatePaths, draft: Path, epoch: int) -> None:
-    """Raise UnreadableStateError if a partition of the state that was copied lacks the version of the epoch: executors
-    on another disk have written it there."""
+    """Raise UnreadableStateError if a partition of the copied state lacks the version of the epoch: executors on
+    another disk have written it there."""
     if (fault := lacking(draft / paths.checkpoint.name, epoch)) is not None:
         raise UnreadableStateError(
             f"{paths.checkpoint / 'state'} is incomplete: {fault}", hint=unreadable(paths.checkpoint).hint
@@ -247,7 +247,7 @@ def _notes(paths: StatePaths) -> list[Path]:
 
 
 def _describe(root: Path, file: Path) -> SavedFile:
-    """Return a file's length and digest; it is made durable on the way."""
+    """Return a file's length and digest, and make the file durable."""
     digest, length = hashlib.sha256(), 0
     with (root / file).open("rb") as content:
         while chunk := content.read(1 << 20):

@@ -15,8 +15,8 @@ from engine.values.instants import FAR_FUTURE, to_micros
 
 
 def offsets_of_epoch(state: Path, lineage: str | None, epoch: int | None) -> Mapping[str, object] | None:
-    """Return the position in each partition of each source table at the end of an epoch. None when the state
-    directory has it no more: it keeps the newest hundred epochs, of one history."""
+    """Return the position in each partition of each source table at the end of an epoch. None if the state directory no
+    longer has it: it keeps the newest hundred epochs, of one lineage."""
     paths = StatePaths(state)
     if epoch is None:
         return None
@@ -42,21 +42,21 @@ class PlannedEpoch:
 
     @property
     def parallelism(self) -> int:
-        """Into how many partitions the state is cut."""
+        """Return the number of partitions of the state."""
         conf = self.about.get("conf")
         value = conf.get(_PARTITIONS) if isinstance(conf, dict) else None
         return int(value) if isinstance(value, str) and value.isdigit() else 1
 
     @property
     def watermark(self) -> int | None:
-        """Spark's own watermark in this epoch, in microseconds; None when it has none yet. It is at most that of an
+        """Return Spark's watermark in this epoch, in microseconds; None if it has none yet. It is at most that of an
         input that has ended."""
         millis = self.about.get("batchWatermarkMs")
         return min(millis * 1000, to_micros(FAR_FUTURE)) if isinstance(millis, int) and millis else None
 
     @property
     def source_watermarks(self) -> tuple[int | None, ...]:
-        """The watermark that each source has put into its offset."""
+        """Return the watermark in the offset of each source."""
         return tuple(_watermark(line) for line in self.sources)
 
     @property
@@ -76,7 +76,7 @@ class PlannedEpoch:
         return PlannedEpoch(self.version, {**self.about, "conf": changed}, self.sources)
 
     def text(self) -> str:
-        """As the offset log has it."""
+        """Return the entry of the offset log."""
         return "\n".join([self.version, json.dumps(self.about, separators=(",", ":")), *self.sources])
 
 
@@ -89,7 +89,7 @@ class CommitRecord:
 
     @property
     def state_ids(self) -> frozenset[str]:
-        """The ids in the names of the state files it made; empty in the old format."""
+        """Return the ids in the names of the epoch's state files; empty in the old format."""
         return frozenset(_texts(self.about.get(_STATE_IDS)))
 
     @property
@@ -103,12 +103,12 @@ class CommitRecord:
         return CommitRecord(self.version, {**self.about, _STATE_IDS: {str(number): ids[number] for number in ids}})
 
     def text(self) -> str:
-        """As the commit log has it."""
+        """Return the entry of the commit log."""
         return "\n".join([self.version, json.dumps(self.about, separators=(",", ":"))])
 
 
 def newest_commit(checkpoint: Path) -> int | None:
-    """Return the number of the newest committed epoch, None when there is none."""
+    """Return the number of the newest committed epoch, None if there is none."""
     return max(numbers(checkpoint / "commits"), default=None)
 
 
@@ -121,14 +121,14 @@ def numbers(folder: Path) -> list[int]:
 
 
 def read_planned(checkpoint: Path, epoch: int) -> PlannedEpoch:
-    """Return the offset log's entry of an epoch; refused when it is damaged."""
+    """Return the offset log's entry of an epoch; raise an error if it is damaged."""
     path = checkpoint / "offsets" / str(epoch)
     lines = _lines(path)
     return PlannedEpoch(lines[0], _json(lines[1] if len(lines) > 1 else "", path), tuple(lines[2:]))
 
 
 def read_committed(checkpoint: Path, epoch: int) -> CommitRecord:
-    """Return the commit log's entry of an epoch; refused when it is damaged."""
+    """Return the commit log's entry of an epoch; raise an error if it is damaged."""
     path = checkpoint / "commits" / str(epoch)
     lines = _lines(path)
     return CommitRecord(lines[0], _json(lines[1] if len(lines) > 1 else "", path))
@@ -166,7 +166,7 @@ def _texts(value: object) -> list[str]:
 
 
 def operators_of(checkpoint: Path) -> tuple[str, ...]:
-    """Return the names of the operators that keep state, as Spark calls them, in the order of their numbers."""
+    """Return Spark's names of the operators that keep state, in the order of their numbers."""
     folders = [folder for folder in (checkpoint / "state").glob("[0-9]*") if folder.name.isdigit()]
     names = [operator_name(folder) for folder in sorted(folders, key=lambda folder: int(folder.name))]
     return tuple(name for name in names if name is not None)
@@ -180,8 +180,8 @@ def operator_name(folder: Path) -> str | None:
 
 
 def operator_metadata(folder: Path) -> Path:
-    """Return the metadata file of the operator whose state is in a folder. Some operators have one for several epochs,
-    and the newest counts."""
+    """Return the metadata file of the operator whose state is in a folder. Some operators have one for several epochs;
+    the newest counts."""
     numbered = [path for path in (folder / "_metadata" / "v2").glob("*") if path.name.isdigit()]
     return max(numbered, key=lambda path: int(path.name), default=folder / "_metadata" / "metadata")
 

@@ -127,7 +127,7 @@ class StateBucket:
             sync_directory(folder)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; those that are gone are no error."""
+        """Delete objects; missing ones are no error."""
         keys = [{"Key": self.prefix.key(name)} for name in names]
         with self._explained():
             for first in range(0, len(keys), _KEYS_OF_A_DELETION):
@@ -157,15 +157,15 @@ class StateBucket:
 
 @lru_cache(maxsize=8)
 def _client(endpoint: str | None, _: tuple[tuple[str, str], ...]) -> Any:
-    """Return a client for an endpoint and the variables of the environment: making one is slow, and threads may share
-    it."""
+    """Return a client for an endpoint and the variables of the environment. Threads share it, since creating one is
+    slow."""
     from engine.connectors.files.s3_access import s3_access, s3_client  # noqa: PLC0415 - boto3 is an extra
 
     return s3_client(s3_access(Prefix("", "", endpoint)))
 
 
 def _all_at_once(work: Callable[[str], None], names: Iterable[str]) -> None:
-    """Do the work for every name, some at a time; raise the first error."""
+    """Do the work for every name, several at a time; raise the first error."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(work, names):
             pass
@@ -173,7 +173,7 @@ def _all_at_once(work: Callable[[str], None], names: Iterable[str]) -> None:
 
 @contextmanager
 def _explained(prefix: Prefix) -> Iterator[None]:
-    """Turn whatever a bucket answers into an error that names the bucket; it never holds a key."""
+    """Turn a bucket's error into one that names the bucket; it never contains a key."""
     from engine.connectors.files.s3_client import errors_explained  # noqa: PLC0415 - boto3 is an extra
 
     try:

@@ -26,13 +26,13 @@ class StateFiles(Protocol):
     """The files of a state."""
 
     def sizes(self) -> Mapping[Path, int]:
-        """List them with their sizes."""
+        """List the files with their sizes."""
 
     def read(self, file: Path) -> bytes:
-        """Return the content of one; raise FileNotFoundError if it is gone."""
+        """Return the content of a file; raise FileNotFoundError if it is gone."""
 
     def copy(self, files: Iterable[Path], target: Path) -> None:
-        """Copy some below another checkpoint; raise FileNotFoundError if one is gone."""
+        """Copy files below another checkpoint; raise FileNotFoundError if one is gone."""
 
 
 def state_files(checkpoint: Path) -> StateFiles:
@@ -42,7 +42,7 @@ def state_files(checkpoint: Path) -> StateFiles:
 
 
 def link(source: Path, target: Path) -> None:
-    """A second name for a file that will never change; a copy of it where that cannot be."""
+    """Link a file that will never change; copy it if that is impossible."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)

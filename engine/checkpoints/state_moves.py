@@ -50,7 +50,7 @@ def is_elsewhere(paths: StatePaths, state_url: str | None) -> bool:
 
 
 def remove_leftovers(paths: StatePaths) -> None:
-    """Remove local files of a state that is in a bucket: a move was cut short. Nobody else may work on the state."""
+    """Remove local files of a state that is in a bucket, which an interrupted move has left. No run may be active."""
     if read_pointer(paths.checkpoint) is not None:
         shutil.rmtree(state_folder(paths.checkpoint), ignore_errors=True)
 
@@ -85,8 +85,8 @@ def _download(checkpoint: Path, epoch: int) -> None:
 
 
 def state_prefix(paths: StatePaths, state_url: str, clock: Callable[[], datetime] = now) -> str:
-    """Return the prefix in which the state is kept from now on: the state of the newest epoch is uploaded first, if it
-    is on this disk. No query may run."""
+    """Return the prefix in which the state is stored from now on. If it is on this disk, the state of the newest epoch
+    is uploaded first. No query may run."""
     pointer = read_pointer(paths.checkpoint)
     if pointer is not None:
         remove_leftovers(paths)
@@ -110,8 +110,8 @@ def state_prefix(paths: StatePaths, state_url: str, clock: Callable[[], datetime
 
 
 def sweep_prefixes(paths: StatePaths) -> int:
-    """Delete the objects of all prefixes of this state directory that no state in it needs, replaced ones included;
-    return how many. A prefix is forgotten once it is seen empty: a run that was replaced may still write there."""
+    """Delete the objects of all prefixes of this state directory that none of its states needs, replaced ones included;
+    return how many. A prefix is forgotten once it was seen empty: a run that was replaced may still write there."""
     needed = {pointer.url for checkpoint in _checkpoints(paths) if (pointer := read_pointer(checkpoint)) is not None}
     begun, deleted = begun_prefixes(paths), 0
     kept: list[str] = []
@@ -138,7 +138,7 @@ def delete_prefixes(paths: StatePaths) -> None:
 
 
 def _checkpoints(paths: StatePaths) -> list[Path]:
-    """Return every checkpoint below a state directory, and those that an unfinished swap has beside it."""
+    """Return every checkpoint below a state directory, and those of an unfinished swap."""
     folders = [paths.root, paths.root / "incoming", paths.root / "staging", *asides(paths)]
     return [folder / paths.checkpoint.name for folder in folders if (folder / paths.checkpoint.name / POINTER).exists()]
 

@@ -46,18 +46,18 @@ def read_pointer(checkpoint: Path) -> StatePointer | None:
 
 
 def write_pointer(checkpoint: Path, url: str) -> None:
-    """Let the state of a checkpoint be in a bucket from now on."""
+    """Record that the state of a checkpoint is in a bucket from now on."""
     write_json(checkpoint / POINTER, {"url": url, "folder": str(state_folder(checkpoint))})
 
 
 def remove_pointer(checkpoint: Path) -> None:
-    """Let the state of a checkpoint be on this disk from now on."""
+    """Record that the state of a checkpoint is on this disk from now on."""
     (checkpoint / POINTER).unlink(missing_ok=True)
     sync_directory(checkpoint)
 
 
 def begun_prefixes(paths: StatePaths) -> tuple[str, ...]:
-    """Return the prefixes that this state directory has begun and not yet seen empty; none of another directory."""
+    """Return the prefixes that this state directory has used and not yet seen empty; none of another directory."""
     content = read_json(paths.root / PREFIXES) or {}
     if content.get("folder") != str(state_folder(paths.checkpoint)):
         return ()
@@ -68,7 +68,7 @@ def begun_prefixes(paths: StatePaths) -> tuple[str, ...]:
 
 
 def set_begun_prefixes(paths: StatePaths, urls: tuple[str, ...]) -> None:
-    """Record them."""
+    """Record the prefixes that this state directory has used."""
     if urls != begun_prefixes(paths):
         write_json(
             paths.root / PREFIXES, {"folder": str(state_folder(paths.checkpoint)), "urls": list(dict.fromkeys(urls))}

@@ -32,7 +32,7 @@ KEPT = 2
 
 
 def begin_swap(paths: StatePaths) -> Path:
-    """Return an empty folder to make the new parts in: files and folders named as in the state directory."""
+    """Return an empty folder for the new parts: files and folders named as in the state directory."""
     finish_swap(paths)
     staging = paths.root / "staging"
     shutil.rmtree(staging, ignore_errors=True)
@@ -41,7 +41,7 @@ def begin_swap(paths: StatePaths) -> Path:
 
 
 def commit_swap(paths: StatePaths) -> None:
-    """Decide for the new parts and put them in place."""
+    """Record the decision for the new parts and move them into place."""
     staging = paths.root / "staging"
     for folder in (staging, *(path for path in staging.rglob("*") if path.is_dir())):
         sync_directory(folder)
@@ -59,7 +59,7 @@ def is_swapping(paths: StatePaths) -> bool:
 
 
 def finish_swap(paths: StatePaths) -> None:
-    """Finish what was decided, if anything. Doing it again after a crash, at whatever point, comes to the same."""
+    """Finish a swap that was decided, if there is one. After a crash at any point, another call completes it."""
     incoming = _incoming(paths)
     if not incoming.exists():
         return
@@ -156,13 +156,13 @@ SCRATCH = "skeleton-"
 
 @contextmanager
 def scratch(paths: StatePaths) -> Iterator[Path]:
-    """A new folder that is gone afterwards."""
+    """Create a folder that is removed at the end of the context."""
     paths.logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=paths.logs) as folder:
         yield Path(folder)
 
 
 def remove_scratch(paths: StatePaths) -> None:
-    """Remove what a process has left that was killed in the middle; nobody else may be at work on the state."""
+    """Remove the scratch folders of killed processes; no run may be active on the state."""
     for left in paths.logs.glob(f"{SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)

@@ -65,8 +65,8 @@ def newest_epochs(state: Path) -> tuple[int | None, int | None]:
 
 
 def export_state(state: Path, place: Place, about: Mapping[str, object]) -> int:
-    """Copy a state to a place, the manifest last; the number of its files. `about` says whose it is, by its
-    `pipeline_id`: a place of another pipeline is refused, and one that has this very state is left as it is."""
+    """Copy a state to a location, the manifest last; return the number of files. `about` identifies the pipeline by its
+    `pipeline_id`: a location of another pipeline is refused, and one that has exactly this state is left unchanged."""
     there = check_free(place, str(about["pipeline_id"]))
     if there is not None and there.about == about:
         return len(there.files)
@@ -84,7 +84,8 @@ def export_state(state: Path, place: Place, about: Mapping[str, object]) -> int:
 
 
 def check_free(place: Place, pipeline_id: str) -> WholeState | None:
-    """Refuse a place of anything else than this pipeline; what is there of it, if anything is."""
+    """Refuse a location of anything else than this pipeline; return the manifest of this pipeline there, if there is
+    one."""
     content = place.manifest()
     if content is None:
         return None
@@ -103,7 +104,7 @@ def read_state(place: Place) -> WholeState:
 
 
 def import_state(whole: WholeState, place: Place, state: Path) -> None:
-    """Make the directory `state` of what is at a place; each file is compared first. What is there is replaced."""
+    """Replace the directory `state` by the state at a location, after comparing each file with its digest."""
     state.parent.mkdir(parents=True, exist_ok=True)
     usage, needed = os.statvfs(state.parent), sum(file.bytes for file in whole.files)
     if usage.f_bavail * usage.f_frsize < needed:
@@ -169,7 +170,7 @@ def _read(content: bytes, place: str) -> WholeState:
 
 
 def _inner(value: object) -> str:
-    """Return a path that stays below the state, whoever has written the manifest."""
+    """Return a path that stays below the state, whatever the manifest contains."""
     path = PurePosixPath(str(value))
     if not path.parts or path.is_absolute() or ".." in path.parts or "\0" in str(value) or str(path) != value:
         raise ValueError(value)
@@ -196,8 +197,8 @@ class Partition:
 
 
 def files_of_partitions(checkpoint: Path, epoch: int) -> Mapping[Partition, Sequence[Path]]:
-    """Return the files that an epoch needs of each partition, relative to the checkpoint. One that vanishes
-    meanwhile raises FileNotFoundError."""
+    """Return the files that an epoch needs of each partition, relative to the checkpoint. Raise FileNotFoundError if
+    one vanishes meanwhile."""
     files: dict[Partition, list[Path]] = {}
     for path in manifest.files_of(checkpoint, epoch):
         match path.parts:
@@ -208,7 +209,8 @@ def files_of_partitions(checkpoint: Path, epoch: int) -> Mapping[Partition, Sequ
 
 
 def ids_of_partitions(committed: CommitRecord) -> Mapping[Partition, frozenset[str]]:
-    """Return the ids that the files of the newest version have, of each partition; raises ValueError."""
+    """Return the ids in the names of each partition's files of the newest version; raise ValueError if the entry cannot
+    be parsed."""
     ids: dict[Partition, frozenset[str]] = {}
     for operator, partitions in committed.state_ids_of.items():
         if not isinstance(partitions, list):
@@ -220,8 +222,8 @@ def ids_of_partitions(committed: CommitRecord) -> Mapping[Partition, frozenset[s
 
 
 def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, int, str]]:
-    """Yield the versions of partitions that are needed for an epoch and that no file holds, with the id that was to
-    be in its name."""
+    """Yield the versions of partitions that are needed for an epoch and missing, with the id that their file name would
+    have."""
     listed = state_files(checkpoint).sizes()
     for partition, ids in ids_of_partitions(spark_log.read_committed(checkpoint, epoch)).items():
         versions = _versions(listed, partition.folder)
@@ -236,7 +238,7 @@ def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, 
 
 
 def lacking(checkpoint: Path, epoch: int) -> str | None:
-    """Return which part of the state of an epoch no file holds, in words; None if all of it is there."""
+    """Return which part of the state of an epoch is missing, in words; None if it is complete."""
     try:
         for partition, version, ids in missing_versions(checkpoint, epoch):
             return (
@@ -259,7 +261,7 @@ def _versions(files: Iterable[Path], folder: Path) -> Mapping[int, list[tuple[st
 
 
 def _ids_of(checkpoint: Path, version: int, partition: Partition) -> frozenset[str]:
-    """Return the ids of an earlier version, nothing where the commit log has it no more: then any file of it counts."""
+    """Return the ids of an earlier version; none if the commit log no longer has them: then any file of it counts."""
     try:
         return ids_of_partitions(spark_log.read_committed(checkpoint, version - 1)).get(partition, frozenset())
     except (OSError, UnreadableStateError, ValueError):

@@ -20,12 +20,12 @@ _LITTLE = 1 << 20
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Whether nothing but room is missing."""
+    """Whether the error is that the disk is full."""
     return error.errno in _FULL
 
 
 def has_no_room(path: Path) -> bool:
-    """Whether a disk has no room for one more small file; False where that cannot be known."""
+    """Whether a disk has no room for one more small file; False if that is unknown."""
     try:
         usage = os.statvfs(next(place for place in (path, *path.parents) if place.exists()))
     except OSError:
@@ -35,7 +35,7 @@ def has_no_room(path: Path) -> bool:
 
 
 def unwritable(path: Path, error: OSError) -> UnwritableTargetError:
-    """Return the error of a target that the process cannot write."""
+    """Return the error for a target that the process cannot write."""
     if is_disk_full(error):
         return DiskFullError(
             f"{path} cannot be written: {error.strerror or error}", hint="free space on the disk; nothing is lost"
@@ -48,7 +48,7 @@ def unwritable(path: Path, error: OSError) -> UnwritableTargetError:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Within it a fault of the disk is the error of that path."""
+    """Turn an OSError in the context into the error for that path."""
     try:
         yield
     except OSError as error:
@@ -56,7 +56,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def probe_directory(path: Path) -> None:
-    """Fail where no file can be made in a directory, or in the one that it would be made in, and leave nothing."""
+    """Raise if no file can be created in a directory, or in its first existing parent; leave no file behind."""
     with writing(path):
         existing = next(place for place in (path, *path.parents) if place.exists())
         draft = existing / f".probe-{secrets.token_hex(4)}"

@@ -21,14 +21,15 @@ _MOST_COPIES = 16
 
 
 def readable(path: Path) -> Path:
-    """Return where this process reads a file that is at `path` on the disk of the driver."""
+    """Return the path at which this process reads a file that is at `path` on the driver's disk."""
     if not is_remote():
         return path
     return copies().of(str(path), path.name, lambda known, write: current_outbox().client.read(str(path), known, write))
 
 
 def listed_by_driver(path: Path, pattern: str | None) -> list[tuple[int, str, int]] | None:
-    """Return the time, name and size of each file in a directory of the driver's disk; None if this process sees it."""
+    """Return the time, name and size of each file in a directory of the driver's disk; None if this process sees that
+    disk itself."""
     return current_outbox().client.list_files(str(path), pattern) if is_remote() else None
 
 

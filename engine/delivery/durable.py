@@ -38,8 +38,8 @@ def sync_file(path: Path) -> None:
 
 
 def write_synced(path: Path, contents: bytes) -> None:
-    """Write a file and make its contents durable; its name is not yet. Nothing is left of it where that fails: drafts
-    without an end would keep a full disk full."""
+    """Write a file and make its contents durable, but not yet its name. If that fails, remove the file: incomplete
+    drafts would keep a full disk full."""
     try:
         with path.open("wb") as file:
             file.write(contents)
@@ -51,7 +51,7 @@ def write_synced(path: Path, contents: bytes) -> None:
 
 
 def replace_durably(path: Path, contents: bytes) -> None:
-    """Put `contents` in the place of a file: readers see the old or the new, whole, also after a crash."""
+    """Replace a file by `contents`: readers see the old or the new file, complete, also after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     write_synced(draft, contents)
@@ -60,8 +60,8 @@ def replace_durably(path: Path, contents: bytes) -> None:
 
 
 def link(draft: Path, target: Path) -> None:
-    """Give a finished draft its name, unless the name is taken: FileExistsError then. Where the file system has no
-    links it is renamed, and two who do that at the same moment are not told apart."""
+    """Link a finished draft to its name; raise FileExistsError if the name is taken. A file system without links
+    renames it, and two processes that do so at the same moment do not notice each other."""
     try:
         os.link(draft, target)
     except OSError as error:
@@ -73,7 +73,8 @@ def link(draft: Path, target: Path) -> None:
 
 
 def create_durably(path: Path, contents: bytes) -> bool:
-    """Create a file with `contents`, whole; False when there is one already. Of several, one succeeds."""
+    """Create a file with all of `contents`; return False if it exists already. Of several concurrent callers one
+    succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     write_synced(draft, contents)

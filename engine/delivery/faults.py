@@ -51,11 +51,11 @@ class Point(StrEnum):
 
 
 def reach(point: StrEnum, detail: int | str | None = None) -> None:
-    """Die here when the environment says so: ARROYO_FAULT=<point>[:<detail>[:stop]] and ARROYO_FAULTS_ALLOWED=1, where
-    the detail of a point in an epoch is the epoch's number. With `stop` the process only stands still until it is told
-    to go on. ARROYO_FAULT=@<file> names a file with such a text, for any process that inherits the variable: the first
-    to come to the point removes the file, and no other dies. With `><file>` in the place of a point nobody dies, and
-    each point that is come to is written there, with its detail."""
+    """End the process here if the environment demands it: ARROYO_FAULT=<point>[:<detail>[:stop]] and
+    ARROYO_FAULTS_ALLOWED=1, where the detail of a point in an epoch is the epoch's number. With `stop` the process is
+    only suspended, until it gets SIGCONT. ARROYO_FAULT=@<file> names a file with such a text, for any process that
+    inherits the variable: the first to reach the point removes the file, and no other ends. With `><file>` in the place
+    of a point no process ends, and each point that is reached is appended to the file, with its detail."""
     setting = os.environ.get(ARMED)
     if setting is None or os.environ.get(ALLOWED) != "1":
         return
@@ -80,7 +80,7 @@ def _read(file: Path) -> str:
 
 
 def _is_first(setting: str) -> bool:
-    """Whether no other process has met what the file arms."""
+    """Whether this process is the first to reach the point that the file names."""
     if not setting.startswith("@"):
         return True
     try:

@@ -23,7 +23,7 @@ def state_of(sink_directory: Path) -> Path:
 
 
 def check_fence(sink_directory: Path, epoch: Epoch) -> None:
-    """Raise `SupersededError` when a newer generation than the epoch's may write."""
+    """Raise `SupersededError` if a newer generation than the epoch's may write."""
     try:
         newest = int((state_of(sink_directory) / "generation").read_text().strip() or 0)
     except FileNotFoundError:

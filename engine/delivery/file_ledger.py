@@ -45,8 +45,8 @@ class WritePermit:
     refused: int = 0
 
     def record(self, rows: int, length: int = 0, *, refused: int = 0) -> None:
-        """Write down, durably, that the sink has the epoch, and how many of its rows were left out; refused when
-        another run has recorded since."""
+        """Record durably that the sink has the epoch, and how many of its rows were left out; raise if another run has
+        recorded since."""
         check_fence(self.directory, self.epoch)
         epoch = self.epoch
         total = self.refused + refused
@@ -59,9 +59,9 @@ class WritePermit:
 def permit_write(
     directory: Path, epoch: Epoch, *, is_fresh: bool = False, takes_back: bool = True
 ) -> WritePermit | None:
-    """Return the permission to write the epoch, or None when the sink has it already; an error when it must not be
-    written. `is_fresh` says that the target holds nothing, so a restored pipeline may start it; `takes_back` that
-    the sink can take back what it has written."""
+    """Return the permission to write the epoch, or None if the sink has it already; raise if it must not be written.
+    `is_fresh` means that the target is empty, so a restored pipeline may start it; `takes_back` that the sink can undo
+    its writes."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
     newest = ledger[-1] if ledger else None
@@ -89,7 +89,7 @@ def is_planned(directory: Path, number: int) -> bool:
 
 
 def permit_at_least_once(directory: Path, epoch: Epoch) -> WritePermit | None:
-    """Return the permission to write the epoch, for sinks that may write one twice: None only when it was the last
+    """Return the permission to write the epoch, for sinks that may write an epoch twice; None only if it was the last
     one."""
     check_fence(directory, epoch)
     version, ledger = _read(directory)
@@ -116,7 +116,7 @@ def refused_in(ledger: Sequence[LedgerEntry], epoch: int) -> int:
 
 
 def newest_ledger(directory: Path) -> Path | None:
-    """Return the file with the newest ledger of a sink; None when there has been none."""
+    """Return the file with the newest ledger of a sink; None if there has been none."""
     return max(_folder(directory).glob("[0-9]*.json"), key=_version, default=None)
 
 
@@ -135,7 +135,8 @@ def _read(directory: Path) -> tuple[int, list[LedgerEntry]]:
 
 
 def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bool:
-    """Add a ledger with these entries, but for the oldest when there are too many; False when the number is taken."""
+    """Add a ledger with these entries, without the oldest if there are too many; return False if the number is
+    taken."""
     lines = ",\n".join(json.dumps(asdict(entry)) for entry in entries[-KEPT_ENTRIES:])
     created = _folder(directory) / f"{version:012d}.json"
     try:
@@ -157,7 +158,8 @@ def _create(directory: Path, version: int, entries: Sequence[LedgerEntry]) -> bo
 
 
 def _remove_drafts(folder: Path, version: int) -> None:
-    """Remove what runs that were killed have left of ledgers up to a version. Who sleeps over one is overtaken."""
+    """Remove the drafts of ledgers up to a version, which killed runs have left. A suspended run finds its draft gone
+    and is superseded."""
     for draft in folder.glob(".[0-9]*.json.*"):
         if int(draft.name.split(".")[1]) <= version:
             draft.unlink(missing_ok=True)

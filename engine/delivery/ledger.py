@@ -113,7 +113,7 @@ def _decide_in_lineage(ledger: Sequence[LedgerEntry], epoch: Epoch, *, is_newer_
 
 
 def is_same_epoch(entry: LedgerEntry, epoch: Epoch) -> bool:
-    """Whether an entry is about this very epoch."""
+    """Whether an entry is about exactly this epoch."""
     return (entry.lineage, entry.epoch) == (epoch.lineage, epoch.number)
 
 
@@ -131,7 +131,7 @@ def _decide_after_restore(ledger: Sequence[LedgerEntry], epoch: Epoch, *, takes_
 
 
 def superseded(newer: int, older: int) -> SupersededError:
-    """Return the error of a run whose place a newer one has taken."""
+    """Return the error for a run that a newer one has replaced."""
     return SupersededError(
         f"generation {newer} of this job has taken over from generation {older}",
         hint="nothing is lost: the newer run goes on; if there should be only this one, look for a second driver",
@@ -139,7 +139,7 @@ def superseded(newer: int, older: int) -> SupersededError:
 
 
 def overtaken(newest: LedgerEntry, epoch: Epoch) -> SupersededError:
-    """Return the error of a run that another one is ahead of."""
+    """Return the error for a run that another one is ahead of."""
     return SupersededError(
         f"another driver has already committed epoch {newest.epoch}, and this one is at epoch {epoch.number}",
         hint="restart this run: it goes on from the newest epoch",

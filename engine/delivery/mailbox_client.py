@@ -55,7 +55,7 @@ class MailboxClient:
     _conversation: Conversation | None = field(default=None, init=False)
 
     def post(self, place: str, path: str, content: BinaryIO, size: int, *, sync: bool) -> None:
-        """Have the driver write a file; it is there, durable with `sync`, when this returns."""
+        """Have the driver write a file; on return it exists, and is durable with `sync`."""
         self._ask({"place": place, "path": path, "bytes": size, "sync": sync}, content, size)
 
     def remove(self, place: str, path: str) -> None:
@@ -97,7 +97,7 @@ class MailboxClient:
         return [(time, name, size) for time, name, size in json.loads(content)]
 
     def reach(self) -> None:
-        """Raise MailboxUnreachableError if the driver cannot be reached, MailboxRefusedError if it is that of another
+        """Raise MailboxUnreachableError if the driver cannot be reached, MailboxRefusedError if it belongs to another
         run."""
         try:
             self._connect()
@@ -125,7 +125,7 @@ class MailboxClient:
         self._tried(once, str(message["path"]))
 
     def _tried(self, once: Callable[[Conversation], dict[str, object]], path: str) -> dict[str, object]:
-        """Return the answer of the driver about a file, after some tries. Raise the error that it answers."""
+        """Return the answer of the driver about a file, after some retries. Raise the error that the driver reports."""
         failure: Exception | None = None
         for pause in PAUSES:
             if pause:

@@ -78,7 +78,7 @@ class MailboxAddress:
 
 
 def read_address(environ: Mapping[str, str]) -> MailboxAddress | None:
-    """Return the address in the variables of a process; None in one that sees the disk of the driver."""
+    """Read the address from the variables of a process; return None in a process that sees the driver's disk."""
     text = environ.get(ADDRESS)
     return None if not text else MailboxAddress(**json.loads(text), token=environ.get(TOKEN, ""))
 
@@ -93,7 +93,7 @@ class Conversation:
         self._chunk = bytearray()
 
     def send(self, message: Mapping[str, object], content: bytes = b"", *, seconds: float) -> None:
-        """Send a message, and right behind it some bytes."""
+        """Send a message, followed by some bytes."""
         text = json.dumps(message).encode()
         self.send_bytes(_LENGTH.pack(len(text)) + text + content, seconds=seconds)
 
@@ -119,7 +119,7 @@ class Conversation:
         return message
 
     def read_bytes(self, most: int, *, seconds: float) -> memoryview:
-        """Return the next `most` bytes of a file, or as many as fit into a chunk; valid until the next read."""
+        """Return at most `most` of the next bytes of a file, as many as fit into a chunk; valid until the next read."""
         deadline = self._clock() + seconds
         if not self._chunk:
             self._chunk = bytearray(CHUNK_BYTES)
@@ -149,7 +149,7 @@ class Conversation:
         return content
 
     def _receive(self, deadline: float) -> bool:
-        """Wait for bytes; False at the end of the connection."""
+        """Wait for bytes; return False at the end of the connection."""
         self._limit(deadline)
         received = self._connection.recv(CHUNK_BYTES)
         self._buffer += received

@@ -50,12 +50,12 @@ class EpochManifest:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The segments of the files that are open."""
+        """Return the segments of the open files."""
         return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
 def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
-    """Return the manifest of an epoch: the planned one, or the one that was decided before."""
+    """Return the manifest of an epoch: the one that was decided before, or else the planned one."""
     path = _path(directory, planned.epoch, planned.lineage)
     if write_manifest_file(path, planned):
         return planned
@@ -69,14 +69,14 @@ def decide_manifest(directory: Path, planned: EpochManifest) -> EpochManifest:
 
 
 def find_manifest(directory: Path, lineage: str, epoch: int) -> EpochManifest | None:
-    """Return the manifest of an epoch, None when there is none."""
+    """Return the manifest of an epoch, None if there is none."""
     path = _path(directory, epoch, lineage)
     return read_manifest_file(path) if path.exists() else None
 
 
 def abandoned_manifests(directory: Path, epoch: Epoch) -> list[EpochManifest]:
-    """Return the manifests of histories that a restore has left: those of other lineages, but for what was taken
-    over from the lineages before this one."""
+    """Return the manifests of lineages that a restore has abandoned: those of other lineages, except for epochs that
+    were taken over from ancestors of this one."""
     last_inherited = dict(epoch.parents) | {epoch.lineage: sys.maxsize}
     paths = sorted(_folder(directory).glob("*.json"))
     abandoned = [path for path in paths if _epoch(path) > last_inherited.get(_lineage(path), -1)]
@@ -84,13 +84,13 @@ def abandoned_manifests(directory: Path, epoch: Epoch) -> list[EpochManifest]:
 
 
 def remove_manifest(directory: Path, manifest: EpochManifest) -> None:
-    """Forget a manifest whose files are gone."""
+    """Delete a manifest whose files are gone."""
     _path(directory, manifest.epoch, manifest.lineage).unlink(missing_ok=True)
     sync_directory(_folder(directory))
 
 
 def forget_before(directory: Path, permit: WritePermit) -> None:
-    """Drop manifests that are too old to be rewound to."""
+    """Delete manifests that are too old for a rewind."""
     oldest = permit.epoch.number - KEPT_ENTRIES
     for path in _folder(directory).glob("*.json"):
         if _epoch(path) < oldest:
@@ -114,12 +114,12 @@ def _lineage(path: Path) -> str:
 
 
 def write_manifest_file(path: Path, manifest: EpochManifest) -> bool:
-    """Create a file with a manifest; False when there is one already."""
+    """Create a file with a manifest; return False if it exists already."""
     return create_durably(path, json.dumps(asdict(manifest), indent=1).encode())
 
 
 def read_manifest_file(path: Path) -> EpochManifest:
-    """Return the manifest in a file; refused when it is damaged."""
+    """Return the manifest in a file; raise an error if it is damaged."""
     try:
         raw = json.loads(path.read_bytes())
         files = tuple(PublishedFile(**{**file, "segments": tuple(file["segments"])}) for file in raw.pop("files"))

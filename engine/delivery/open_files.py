@@ -41,13 +41,13 @@ class OpenFiles:
 
     @property
     def needed(self) -> frozenset[str]:
-        """The segments that they are made of."""
+        """Return the segments of the open files."""
         return frozenset(segment.path for file in self.open for segment in file.segments)
 
 
 def open_files_after(directory: Path, permit: WritePermit) -> OpenFiles:
-    """Return the files that are open before the epoch that may be written. Refused, before anything is done, when
-    rows of theirs are gone."""
+    """Return the files that are open before the epoch that may be written. Raise, before anything is written, if rows
+    of these files are missing."""
     after = permit.after
     if after is None:
         return OpenFiles()
@@ -83,7 +83,7 @@ class SavedOpenFiles:
 
 
 def forget_restored(directory: Path, epoch: Epoch, keep: Collection[str]) -> None:
-    """Remove what a restore has put beside the sinks, once nothing in it is needed any more."""
+    """Remove the files that a restore has placed next to the sinks, once none of them is needed."""
     folder = state_of(directory) / OPEN_FILES / directory.name
     if not (folder / _MANIFEST).exists():
         return
@@ -106,7 +106,7 @@ def open_files_of_sinks(sinks: Path, lineage: str, last_epochs: Mapping[str, int
 
 
 def _newest_entry(directory: Path, last_epochs: Mapping[str, int]) -> LedgerEntry | None:
-    """Return the last entry of a sink's ledger that counts."""
+    """Return the last valid entry of a sink's ledger."""
     entries = reversed(read_ledger(directory))
     return next((entry for entry in entries if entry.epoch <= last_epochs.get(entry.lineage, -1)), None)
 
@@ -117,7 +117,7 @@ def saved_name(number: int) -> str:
 
 
 def write_saved(folder: Path, manifest: EpochManifest) -> str:
-    """Put the manifest beside the segments of a savepoint; its name."""
+    """Write the manifest next to the segments of a savepoint; return its name."""
     write_manifest_file(folder / _MANIFEST, manifest)
     return _MANIFEST
 
@@ -129,7 +129,7 @@ def _renumbered(manifest: EpochManifest) -> EpochManifest:
 
 
 def _manifest_of(directory: Path, entry: LedgerEntry, lineage: str) -> EpochManifest | None:
-    """Return the manifest of an epoch, as a run of that lineage has to read it."""
+    """Return the manifest of an epoch, as a run of that lineage reads it."""
     return _restored(directory, entry, lineage) or find_manifest(directory, entry.lineage, entry.epoch)
 
 
@@ -146,7 +146,7 @@ def _restored(directory: Path, after: LedgerEntry, lineage: str) -> EpochManifes
 
 
 def _with_paths(files: Sequence[OpenFile], path_of: Callable[[str], str]) -> tuple[OpenFile, ...]:
-    """Return the files with other paths of their segments, which are asked for in order."""
+    """Return the files with other paths of their segments, which are requested in order."""
     return tuple(
         replace(file, segments=tuple(replace(segment, path=path_of(segment.path)) for segment in file.segments))
         for file in files

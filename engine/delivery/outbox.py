@@ -32,19 +32,19 @@ def is_remote() -> bool:
 
 
 def stay_on_driver() -> None:
-    """Have this process, which plans on the machine of the driver, use its disk. Spark gives planners the environment
-    of executors."""
+    """Let this process, which plans on the driver's machine, use the driver's disk, although Spark gives planners the
+    environment of executors."""
     for name in (ADDRESS, TOKEN):
         os.environ.pop(name, None)
 
 
 def task_path(path: Path) -> Path:
-    """Return where a task writes what is to be at `path`, which is in the state directory."""
+    """Return the path at which a task writes a file that belongs to `path` in the state directory."""
     return current_outbox().path(path) if is_remote() else path
 
 
 def finish(path: Path, *, sync: bool) -> None:
-    """Hand in a file that is written, under a path of `task_path`: durable with `sync`."""
+    """Hand in a written file, under a path of `task_path`; durably with `sync`."""
     if is_remote():
         current_outbox().send(path, sync=sync)
     elif sync:
@@ -52,8 +52,8 @@ def finish(path: Path, *, sync: bool) -> None:
 
 
 def post(path: Path, content: bytes | None, *, sync: bool = False) -> bool:
-    """Have the driver put `content` at `path`, or remove what is there if it is None; False if this process sees the
-    disk of the driver, and has to do it itself."""
+    """Have the driver write `content` to `path`, or remove that file if `content` is None. Return False if this process
+    sees the driver's disk and has to do it itself."""
     if not is_remote():
         return False
     current_outbox().post(path, content, sync=sync)
@@ -61,13 +61,13 @@ def post(path: Path, content: bytes | None, *, sync: bool = False) -> bool:
 
 
 def clear() -> None:
-    """Forget files that a task of this process has left when it failed."""
+    """Forget files that a failed task of this process has left."""
     if is_remote():
         current_outbox().clear()
 
 
 def send_rest() -> None:
-    """Post the files that were written and not handed in by whoever has written them."""
+    """Post the files that were written and not handed in by their writers."""
     if is_remote():
         current_outbox().send_rest()
 
@@ -92,7 +92,7 @@ class Outbox:
         path.unlink()
 
     def post(self, path: Path, content: bytes | None, *, sync: bool) -> None:
-        """Post a file that is nowhere on this disk. One outside of the state goes to the directory that its table
+        """Post content that is not on this disk. A path outside of the state goes to the directory that its table
         names."""
         root = Path(self.client.address.root)
         place, name = ("", str(path.relative_to(root))) if path.is_relative_to(root) else (str(path.parent), path.name)
@@ -107,7 +107,7 @@ class Outbox:
             shutil.rmtree(entry, ignore_errors=True)
 
     def send_rest(self) -> None:
-        """Post all files that are there."""
+        """Post all files in the outbox."""
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 self.send(Path(folder) / name, sync=True)

@@ -61,10 +61,10 @@ class Mark(Protocol):
         """Return the content of the mark; None if there is none."""
 
     def create(self, content: bytes) -> bool:
-        """Make it, unless there is one: False then."""
+        """Create the mark; return False if it exists already."""
 
     def replace(self, content: bytes) -> None:
-        """Put another in its place."""
+        """Replace the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,18 @@ class MarkFile:
             return create_durably(self.path, content)
 
     def replace(self, content: bytes) -> None:
-        """Make it anew."""
+        """Replace the file."""
         with writing(self.path):
             replace_durably(self.path, content)
 
 
 def mark_of_file(path: Path) -> MarkFile:
-    """Return the mark of a single file, beside it."""
+    """Return the mark of a single file, which is next to it."""
     return MarkFile(path.with_name(f".{path.name}{MARK}"))
 
 
 def check(marked: Owner | None, owner: Owner, finding: Finding, *, takes_over: bool) -> None:
-    """Raise ForeignTargetError when the target is not this owner's and must not become so."""
+    """Raise ForeignTargetError if the target has another owner and must not change it."""
     if marked is not None and marked.id == owner.id:
         return
     if marked is None:
@@ -111,8 +111,8 @@ def check(marked: Owner | None, owner: Owner, finding: Finding, *, takes_over: b
 
 
 def take_possession(mark: Mark, owner: Owner, look: Callable[[], Finding], *, takes_over: bool) -> None:
-    """See that the target is this owner's, and mark it; raises ForeignTargetError when it is not. `look` is called only
-    if the mark is not the owner's."""
+    """Check that the target belongs to this owner, and mark it; raise ForeignTargetError if it does not. `look` is
+    called only if the mark is not the owner's."""
     while (marked := _read(mark)) is None or marked.id != owner.id:
         check(marked, owner, look(), takes_over=takes_over)
         content = json.dumps({"owner": owner.id, "pipeline": owner.name}).encode()

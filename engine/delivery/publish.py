@@ -30,9 +30,9 @@ def publish(
     decided_by: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Put the file that `build` makes at `target`; a file that is there already must be equal. Each generation has a
-    draft of its own, since a run that was replaced may still be writing; drafts of the generations since `decided_by`
-    are removed. `check` comes after the draft and may raise: whoever withdraws the file later finds the draft."""
+    """Move the file that `build` writes to `target`; an existing file must be equal. Each generation has a draft of its
+    own, since a run that was replaced may still be writing; drafts of the generations since `decided_by` are removed.
+    `check` runs after the draft is written and may raise: a later withdrawal of the file finds the draft."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = _draft(target, generation)
     try:
@@ -53,8 +53,8 @@ def publish(
 
 
 def withdraw(target: Path, *, generation: int = 0, decided_by: int = 0) -> None:
-    """Take a published file away again; the directories of partitions stay. Those who may still be about to publish it,
-    the generations since `decided_by`, lose their drafts before that, and so cannot do it afterwards."""
+    """Remove a published file; the directories of partitions stay. First the drafts of the generations since
+    `decided_by` are removed, so that none of those runs can publish the file afterwards."""
     _remove_drafts(target, decided_by, generation)
     target.unlink(missing_ok=True)
     if target.parent.is_dir():

@@ -47,7 +47,7 @@ class Moment:
     is_last: bool = False
 
     def has_passed(self, until: int | None) -> bool:
-        """Whether the watermark is at or behind an instant; never, for none."""
+        """Whether the watermark is at or after an instant; False for None."""
         return until is not None and self.watermark is not None and until <= self.watermark
 
 
@@ -75,8 +75,8 @@ class OpenFile:
 
     @property
     def holds_from(self) -> int | None:
-        """No row of it is older, late ones aside: its oldest row where that is known, or what the watermark was before
-        it was opened."""
+        """Return the instant before which the file has no rows, except late ones: the time of its oldest row if that is
+        known, or else the watermark before it was opened."""
         known = [time for time in (oldest_of(self.segments), self.watermark_before) if time is not None]
         return max(known, default=None)
 

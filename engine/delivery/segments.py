@@ -49,7 +49,7 @@ class Segment:
 
 
 def oldest_of(segments: Iterable[Segment]) -> int | None:
-    """Return the event time of the oldest row in some segments; None when it is not known of each."""
+    """Return the event time of the oldest row in some segments; None if it is unknown for one of them."""
     times = [segment.oldest for segment in segments]
     known = [time for time in times if time is not None]
     return min(known) if known and len(known) == len(times) else None
@@ -66,7 +66,7 @@ class SegmentFile:
         self.rows = 0
 
     def write(self, contents: bytes, rows: int) -> None:
-        """Append some bytes that hold so many rows."""
+        """Append bytes that hold `rows` rows."""
         self._file.write(contents)
         self._hash.update(contents)
         self._bytes += len(contents)
@@ -80,7 +80,7 @@ class SegmentFile:
 
 
 def segment_path(directory: Path, epoch: Epoch, task: int, suffix: str = "") -> Path:
-    """Return a new path for a segment, in a directory that exists. Whoever has written it calls `finish`."""
+    """Return a new path for a segment, in a directory that exists. The writer calls `finish` afterwards."""
     folder = task_path(_folder(directory, epoch))
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{task:05d}-{secrets.token_hex(4)}{suffix}"
@@ -105,7 +105,7 @@ def _folder(directory: Path, epoch: Epoch) -> Path:
 
 @contextmanager
 def reading_segment(path: Path) -> Iterator[None]:
-    """Raise UnreadableSegmentError if opening or reading a segment fails within it: the target is not at fault."""
+    """Raise UnreadableSegmentError if opening or reading a segment fails in the context: the target is not at fault."""
     try:
         yield
     except OSError as error:
@@ -132,9 +132,9 @@ def from_messages(messages: Sequence[bytes]) -> list[Segment]:
 
 
 def drop_segments(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> None:
-    """Forget the segments of an epoch that is in the ledger, of those before it, and of the histories before it, but
-    for the paths in `keep`. What is later, or of a history that it does not know, may belong to a run that has taken
-    over, and stays."""
+    """Delete the segments of an epoch that is in the ledger, of earlier epochs, and of earlier lineages, except for the
+    paths in `keep`. Segments of later epochs or unknown lineages stay, since they may belong to a run that has taken
+    over."""
     parents = {lineage for lineage, _ in epoch.parents}
     for folder in (directory / "segments").glob("*-*"):
         number, lineage = folder.name.split("-", 1)
@@ -143,7 +143,7 @@ def drop_segments(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> 
 
 
 def drop_attempts(directory: Path, epoch: Epoch, keep: Collection[str] = ()) -> None:
-    """Forget the segments of an epoch that is in the ledger already, but for the paths in `keep`."""
+    """Delete the segments of an epoch that is in the ledger already, except for the paths in `keep`."""
     _clear(_folder(directory, epoch), {directory / path for path in keep})
 
 

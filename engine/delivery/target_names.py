@@ -19,12 +19,13 @@ _KAFKA_PORT = 9092
 
 
 def file_name(path: Path) -> str:
-    """Return a file or a directory of this machine. Two slashes in front are kept apart by POSIX, and mean one here."""
+    """Return the canonical name of a file or directory of this machine. POSIX distinguishes two leading slashes; here
+    they count as one."""
     return "file:///" + os.path.normpath(path.absolute()).lstrip("/")
 
 
 def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:
-    """Return the keys of a bucket that begin with a prefix."""
+    """Return the canonical name of the keys of a bucket that begin with a prefix."""
     server = ""
     if endpoint:
         parts = urlsplit(endpoint)
@@ -34,7 +35,8 @@ def bucket_name(bucket: str, prefix: str, endpoint: str | None) -> str:
 
 
 def topic_name(brokers: str, topic: str, transactions: str) -> str:
-    """Return the transactions of one prefix into a topic, whichever of its brokers are named in whatever order."""
+    """Return the canonical name of the transactions of one prefix into a topic, whichever of its brokers are named in
+    whatever order."""
     servers = sorted({_with_port(broker.strip().lower()) for broker in brokers.split(",") if broker.strip()})
     return f"kafka://{','.join(servers)}/{quote(topic, safe='')}/{quote(transactions, safe='')}"
 
@@ -46,12 +48,12 @@ def topic_place(brokers: str, topic: str) -> str:
 
 
 def collide(name: str, other: str) -> bool:
-    """Whether two names mean the same place, or one place lies within the other."""
+    """Whether two names mean the same location, or one location is within the other."""
     return name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/")
 
 
 def first_collision(names: Iterable[str], others: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first two names, one of each, that collide."""
+    """Return the first two names, one of each collection, that collide."""
     candidates = list(others)
     return next(((name, other) for name in names for other in candidates if collide(name, other)), None)
 
