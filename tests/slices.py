@@ -58,6 +58,9 @@ LONG = (
     "checkpoints/test_upgrade_with_spark.py::test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query",
     "checkpoints/test_upgrade_with_spark.py::test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on",
     "checkpoints/test_upgraded_panes.py",
+    "cluster/test_golden_on_a_cluster.py",
+    "cluster/test_kills.py",
+    "cluster/test_moves.py",
     "cluster/test_task_files.py",
     "checkpoints/test_wider_hashes.py",
     "checkpoints/test_wider_panes.py",
@@ -90,6 +93,7 @@ LONG = (
     "s3/test_golden_in_a_bucket.py::test_the_others_stopped_and_restored",
     "s3/test_requests_of_state.py",
     "s3/test_state_in_a_bucket.py",
+    "s3/test_tools_of_a_state_in_a_bucket.py",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",
     "spark/test_rehearsal.py::test_a_new_column_and_a_new_sink_make_no_difference_and_are_named",
     "spark/test_rehearsal.py::test_a_query_that_fails_is_named",
@@ -167,7 +171,10 @@ LONG = (
 )
 """The long files and functions of files, as `--costs=file` has shown them."""
 
-ONLY_IN_ALL = ("system/test_tutorial.py::test_the_tutorial_holds_word_by_word_in_a_new_environment",)
+ONLY_IN_ALL = (
+    "cluster/test_archive.py",
+    "system/test_tutorial.py::test_the_tutorial_holds_word_by_word_in_a_new_environment",
+)
 """What installs whole environments, and takes minutes: in no slice, only in the run of all."""
 
 

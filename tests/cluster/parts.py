@@ -91,6 +91,7 @@ class Cluster:
     master: Part
     url: str
     workers: list[Worker] = field(default_factory=list)
+    begun_workers: int = 0
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -99,7 +100,8 @@ class Cluster:
 
     def start_worker(self, java: Path | None = None) -> Worker:
         """Start one more worker, and wait until the master knows it."""
-        number = len(self.workers) + 1
+        self.begun_workers += 1
+        number = self.begun_workers
         address, work = f"127.0.0.{number + 1}", self.folder / f"worker-{number}"
         work.mkdir()
         ports = ["--host", address, "--port", "0", "--webui-port", "0"]
@@ -118,6 +120,14 @@ class Cluster:
         _wait(worker, _WORKER_UP)
         return worker
 
+    def restart_master(self) -> None:
+        """Kill the master, and start another one at its address. It knows nothing; workers find it by themselves."""
+        self.master.kill()
+        log = self.folder / f"master-{time.monotonic_ns()}.log"
+        port = self.url.rpartition(":")[2]
+        self.master = _start_master(str(find_java(os.environ).path), str(spark_home()), log, port)
+        _wait(self.master, _MASTER_UP)
+
     def executors(self) -> list[int]:
         """Return the processes of all executors."""
         return [pid for worker in self.workers for pid in worker.executors()]
@@ -128,9 +138,7 @@ def running(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     """Start a cluster. In the end nothing of it is left but logs."""
     folder.mkdir(parents=True, exist_ok=True)
     java, home = str(find_java(os.environ).path), str(spark_home())
-    command = [*_java(java, home), "org.apache.spark.deploy.master.Master"]
-    ports = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    master = _start([*command, *ports], folder / "master.log", _environment(java, home, "127.0.0.1"))
+    master = _start_master(java, home, folder / "master.log", "0")
     cluster = Cluster(folder, master, "")
     try:
         cluster.url = _wait(master, _MASTER_UP)
@@ -138,8 +146,14 @@ def running(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             cluster.start_worker()
         yield cluster
     finally:
-        for part in (*cluster.workers, master):
+        for part in (*cluster.workers, cluster.master):
             part.kill()
+
+
+def _start_master(java: str, home: str, log: Path, port: str) -> Part:
+    command = [*_java(java, home), "org.apache.spark.deploy.master.Master"]
+    ports = ["--host", "127.0.0.1", "--port", port, "--webui-port", "0"]
+    return _start([*command, *ports], log, _environment(java, home, "127.0.0.1"))
 
 
 def _private(work: Path, number: int, address: str, command: list[str]) -> Iterator[str]:
