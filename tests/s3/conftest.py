@@ -7,19 +7,16 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
+from tests.cluster.stores import KINDS, PASSWORD, USER, serving
 from tests.s3.store import Store
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of the server."""
-    running = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
+@pytest.fixture(scope="session", params=KINDS)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server of each kind."""
+    with serving(request.param, tmp_path_factory.mktemp(request.param)) as url:
+        yield url
 
 
 @pytest.fixture
@@ -28,7 +25,7 @@ def store(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     monkeypatch.setenv("ARROYO_NET_ALLOW", "127.0.0.1")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     client: Any = boto3.client(
-        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="me", aws_secret_access_key="mine"
+        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id=USER, aws_secret_access_key=PASSWORD
     )
     bucket = f"b{abs(hash(request.node.nodeid)):x}"
     client.create_bucket(Bucket=bucket)
@@ -40,6 +37,6 @@ def bucket(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A bucket that is reached by the variables of the environment."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine-is-secret")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
     return store

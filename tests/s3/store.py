@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from engine.connectors.base import Table
 from engine.delivery.ownership import MARK as OWNER_MARK
+from tests.cluster.stores import PASSWORD, USER
 from tests.connectors.tables import NUMBERS, Row, table
 
 
@@ -24,7 +25,7 @@ class Store:
 
     def table(self, form: str = "json", endpoint: str | None = None, **options: Any) -> Table:
         """A table that writes below `out` in the bucket."""
-        keys = {"storage__access_key_id": "me", "storage__secret_access_key": "mine"}
+        keys = {"storage__access_key_id": USER, "storage__secret_access_key": PASSWORD}
         path = f"s3::{endpoint or self.endpoint}/{self.bucket}/out"
         return table("filesystem", NUMBERS, path=path, type="sink", format=form, **keys, **options)
 

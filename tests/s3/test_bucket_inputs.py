@@ -22,10 +22,11 @@ from engine.connectors.filesystem.lookup import FilesystemLookup
 from engine.connectors.filesystem.options import FilesystemLookupOptions
 from engine.delivery import driver_files
 from engine.errors import MissingFileError, ScriptRefused, SourceRefusedError
+from tests.cluster.stores import PASSWORD, USER
 from tests.connectors.tables import NUMBERS, connector, positions, read_all, source, table
 from tests.s3.store import Store
 
-KEYS = {"storage__access_key_id": "me", "storage__secret_access_key": "mine"}
+KEYS = {"storage__access_key_id": USER, "storage__secret_access_key": PASSWORD}
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +90,8 @@ def test_path_may_name_one_object(store: Store) -> None:
 def test_endpoint_and_keys_may_come_from_the_environment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "a.json", content_of("json", 1))
     monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
 
     of = table("filesystem", NUMBERS, path=f"s3://{store.bucket}/in", type="source", format="json")
 

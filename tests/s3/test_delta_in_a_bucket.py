@@ -8,20 +8,21 @@ import pytest
 from deltalake import DeltaTable
 
 from engine.connectors.base import Table
+from tests.cluster.stores import PASSWORD, USER
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.s3.proxy import losing
 from tests.s3.store import Store
 
 
 def delta(store: Store, endpoint: str) -> Table:
-    keys = {"storage__access_key_id": "me", "storage__secret_access_key": "mine"}
+    keys = {"storage__access_key_id": USER, "storage__secret_access_key": PASSWORD}
     path = f"s3::{endpoint}/{store.bucket}/out"
     return table("delta", NUMBERS, path=path, partitioning__fields=("name",), **keys)
 
 
 def numbers(store: Store) -> list[int]:
     options = {"AWS_ENDPOINT_URL": store.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
-    options |= {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "mine"}
+    options |= {"AWS_ACCESS_KEY_ID": USER, "AWS_SECRET_ACCESS_KEY": PASSWORD}
     delta_table = DeltaTable(f"s3://{store.bucket}/out", storage_options=options)
     return sorted(row["n"] for row in delta_table.to_pyarrow_table().to_pylist())
 

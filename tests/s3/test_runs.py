@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
+from tests.cluster.stores import PASSWORD, USER
 from tests.s3.store import Store
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ INSERT INTO lake SELECT name, n FROM numbers WHERE n >= 10;
 def test_rows_come_into_a_bucket_and_into_a_delta_table(
     spark: SparkSession, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARROYO_SECRET_KEY_ID", "me")
-    monkeypatch.setenv("ARROYO_SECRET_KEY", "mine")
+    monkeypatch.setenv("ARROYO_SECRET_KEY_ID", USER)
+    monkeypatch.setenv("ARROYO_SECRET_KEY", PASSWORD)
     rows = [{"n": number, "name": f"part {number % 3}"} for number in range(60)]
     (tmp_path / "in.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     placeholders = {"$folder": str(tmp_path), "$endpoint": store.endpoint, "$bucket": store.bucket}
@@ -58,4 +59,6 @@ def test_rows_come_into_a_bucket_and_into_a_delta_table(
     assert store.rows() == rows
     lake = sorted(DeltaTable(tmp_path / "lake").to_pyarrow_table().to_pylist(), key=lambda row: row["n"])
     assert lake == [{"name": row["name"], "n": row["n"]} for row in rows[10:]]
-    assert not [path for path in (tmp_path / "state").rglob("*") if path.is_file() and b"mine" in path.read_bytes()]
+    assert not [
+        path for path in (tmp_path / "state").rglob("*") if path.is_file() and PASSWORD.encode() in path.read_bytes()
+    ]

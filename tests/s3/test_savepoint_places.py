@@ -14,6 +14,7 @@ from engine.checkpoints.home import export_savepoint, import_savepoint
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, read_manifest, write_manifest
 from engine.checkpoints.places import Bucket, Directory, Place, open_place
 from engine.errors import DamagedSavepointError, PlaceError, SavepointNotFoundError
+from tests.cluster.stores import PASSWORD, USER
 from tests.s3.store import Store
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,8 +39,8 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def place(store: Store, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "me")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine-and-hidden")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
     return open_place(f"s3::{store.endpoint}/{store.bucket}/out/sp_1")
 
 

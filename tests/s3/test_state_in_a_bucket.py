@@ -19,6 +19,7 @@ from engine.errors import DamagedSavepointError, StateBucketError, UnreadableSta
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec
 from engine.values.cluster import ClusterSettings
 from engine.values.instants import now
+from tests.cluster.stores import PASSWORD
 from tests.s3.store import Store
 from tests.streams.play import play
 
@@ -174,7 +175,7 @@ def test_no_key_is_in_what_spark_shows(spark: SparkSession, bucket: Store, tmp_p
 
     assert play(spark, spec, stop_after=2)[0] == "stopped"
 
-    assert "mine-is-secret" not in spark.sparkContext.getConf().toDebugString()
-    assert "mine-is-secret" not in str(spark.sql("SET").collect())
+    assert PASSWORD not in spark.sparkContext.getConf().toDebugString()
+    assert PASSWORD not in str(spark.sql("SET").collect())
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert [path for path in written if b"mine-is-secret" in path.read_bytes()] == []
+    assert [path for path in written if PASSWORD.encode() in path.read_bytes()] == []
