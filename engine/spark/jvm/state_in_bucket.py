@@ -42,7 +42,7 @@ _FIXED: Mapping[str, str] = {
     "fs.s3a.attempts.maximum": "3",
     "fs.s3a.retry.limit": "5",
     "fs.s3a.retry.throttle.limit": "8",
-    "fs.s3a.connection.establish.timeout": "10s",
+    "fs.s3a.connection.establish.timeout": "15s",
     "fs.s3a.connection.request.timeout": "60s",
 }
 
