@@ -35,8 +35,8 @@ class FixedEnd:
 
 
 def ends_now(program: Program, checkpoint: Path, job: str) -> Mapping[str, FixedEnd]:
-    """Return the current ends of the tables that a state has begun to read; `program` is its query, with secrets filled
-    in."""
+    """Return the current ends of the tables that a state has started to read; `program` is its query, with secrets
+    filled in."""
     fixed: dict[str, FixedEnd] = {}
     for offset in read_ends(checkpoint, _newest(checkpoint)):
         if offset.table in fixed:
@@ -57,7 +57,7 @@ def _fixed_end(source: Source, offset: Offset) -> FixedEnd:
 
 
 def fix_ends(checkpoint: Path, ends: Mapping[str, FixedEnd]) -> None:
-    """Write these ends into a checkpoint that nobody else has."""
+    """Write these ends into a checkpoint that no run uses."""
     epoch = _newest(checkpoint)
     planned = spark_log.read_planned(checkpoint, epoch)
     lines = tuple(_with_end(line, ends) for line in planned.sources)
@@ -68,7 +68,7 @@ def fix_ends(checkpoint: Path, ends: Mapping[str, FixedEnd]) -> None:
 
 
 def _with_end(line: str, ends: Mapping[str, FixedEnd]) -> str:
-    """Return the line of a source, written as it was."""
+    """Return the log line of a source with another end, in its original format."""
     content = json.loads(line)
     is_text = isinstance(content, str) and content != "-"
     if is_text:

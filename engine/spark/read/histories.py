@@ -27,8 +27,7 @@ _NEW_STATE = "give the run a new state directory"
 
 
 def histories_of(program: Program, backfill: Backfill | None, begun: Mapping[str, BegunTable]) -> Mapping[str, History]:
-    """Return the history that each new table has to read. Raise BackfillError if the rows would not be the requested
-    ones."""
+    """Return the backfill range of each new table. Raise BackfillError if it would not read the requested rows."""
     if backfill is None:
         return MappingProxyType({})
     _check_tables(program, backfill)
@@ -117,6 +116,6 @@ def _check_begun(name: str, history: History, begun: Mapping[str, BegunTable]) -
 
 
 def unsaid_starts(histories: Mapping[str, History], said: Mapping[str, object]) -> Iterator[str]:
-    """Return the tables that begin at their first record, since nothing else was said: history is what is there
-    already."""
+    """Return the tables that start at their first record for lack of another setting: their existing records are the
+    backfill range."""
     return (name for name in histories if name not in said)

@@ -32,7 +32,7 @@ class History:
     is_over: bool = False
 
     def to_json(self) -> dict[str, Json]:
-        """As the offset log keeps it."""
+        """Return the entry of the offset log."""
         return {
             "since": self.since,
             "until": self.until,
@@ -44,7 +44,7 @@ class History:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Json]) -> History:
-        """Read back from the offset log."""
+        """Read the range from the offset log."""
         return cls(
             since=content["since"],  # type: ignore[arg-type]
             until=content["until"],  # type: ignore[arg-type]
@@ -55,31 +55,32 @@ class History:
         )
 
     def asks_the_same(self, other: History) -> bool:
-        """Whether both are about the same rows, however far they are."""
+        """Whether both ask for the same rows, whatever their progress."""
         return replace(self, ends=None, is_over=False) == replace(other, ends=None, is_over=False)
 
 
 def begun(history: History, source: Source, begins: Mapping[str, Position]) -> History:
-    """Return the history of a source that begins there, with the positions where it ends now."""
+    """Return the backfill range of a source that starts there, with the current end positions."""
     return replace(history, ends=source.ends_now(begins, dict(history.stop))) if isinstance(source, HasEnd) else history
 
 
 def is_read(history: History, source: Source, at: Mapping[str, Position]) -> bool:
-    """Whether all of it lies before these positions."""
+    """Whether all of the range lies before these positions."""
     if history.ends is None:
         return source.bounded and all(source.is_finished(name, position) for name, position in at.items())
     return all(_has_reached(source, at.get(name), end) for name, end in history.ends.items())
 
 
 def unread(history: History, source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """Return the positions of those partitions that have history to be read. One that has appeared since waits."""
+    """Return the positions of the partitions that have unread rows in the range. A partition that has appeared since
+    waits."""
     if history.ends is None:
         return at
     return {name: at[name] for name, end in history.ends.items() if not _has_reached(source, at[name], end)}
 
 
 def within(history: History, source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """Return the positions, none of them behind where the history ends."""
+    """Return the positions, limited to the end of the range."""
     if history.ends is None:
         return at
     assert isinstance(source, HasEnd)

@@ -17,7 +17,8 @@ from engine.connectors.base import HasEnd, Position, Source
 
 
 def unread(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """Return the positions of those partitions that are not where the other run was. One that it has not read waits."""
+    """Return the positions of the partitions that are not where the other run was. A partition that it has not read
+    waits."""
     return {
         name: position
         for name, position in at.items()
@@ -26,24 +27,24 @@ def unread(other: Mapping[str, Position], source: Source, at: Mapping[str, Posit
 
 
 def within(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> Mapping[str, Position]:
-    """Return the positions, none of them behind where the other run has ended."""
+    """Return the positions, limited to where the other run has ended."""
     return {name: _earlier(source, position, other[name]) for name, position in at.items()}
 
 
 def has_met(other: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> bool:
-    """Whether all that the other run has read is read, and nothing more of it."""
+    """Whether exactly the rows that the other run has read are read."""
     return has_passed(other, source, at) and all(
         has_reached(source, position, at[name]) for name, position in other.items()
     )
 
 
 def has_passed(positions: Mapping[str, Position], source: Source, at: Mapping[str, Position]) -> bool:
-    """Whether all that lies before some positions lies before others, too."""
+    """Whether all rows before some positions are before the others, too."""
     return all(name in at and has_reached(source, at[name], end) for name, end in positions.items())
 
 
 def has_reached(source: Source, at: Position, end: Position) -> bool:
-    """Whether a position is that one, or behind it."""
+    """Whether a position is at the other one, or after it."""
     return at == end or _earlier(source, at, end) == end
 
 

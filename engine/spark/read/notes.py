@@ -52,7 +52,7 @@ class SourceMark:
 
 
 def leave(directory: Path, partition: str, index: int, note: ReaderNote) -> None:
-    """Leave a note about slice `index` of a partition's range."""
+    """Write the note about slice `index` of a partition's range."""
     hand_in(directory / file_name(partition, index), asdict(note))
 
 
@@ -67,8 +67,8 @@ def collect(directory: Path, partition: str, slices: int, end: Position) -> list
 
 
 def refuse_gaps(table: str, directory: Path, found: Mapping[str, Sequence[ReaderNote]], *, may_be_unread: bool) -> None:
-    """Raise MissingNoteError if a slice of a partition has left no note, by the notes that were found of each. Where
-    it `may_be_unread`, no note at all is fine: Spark does not read a table if it can tell that no row goes out."""
+    """Raise MissingNoteError if a slice of a partition has left no note, given the notes that were found of each. If it
+    `may_be_unread`, no note at all is fine: Spark skips a table if it can tell that the result is empty."""
     if may_be_unread and not any(found.values()):
         return
     for partition, notes in found.items():
@@ -82,7 +82,7 @@ def refuse_gaps(table: str, directory: Path, found: Mapping[str, Sequence[Reader
 
 
 def write_mark(directory: Path, mark: SourceMark) -> None:
-    """Say where this source stands."""
+    """Record the watermark and state of this source for the pipeline's other sources."""
     write(directory / "source.json", asdict(mark))
 
 
@@ -98,13 +98,13 @@ def file_name(partition: str, index: int) -> str:
 
 
 def hand_in(path: Path, content: Mapping[str, object]) -> None:
-    """Have the driver find a file that a task leaves for it."""
+    """Send a file that a task has written to the driver."""
     if not post(path, json.dumps(content).encode()):
         write(path, content)
 
 
 def write(path: Path, content: Mapping[str, object]) -> None:
-    """Put a file there, whole, in the place of what was there."""
+    """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # the number of the process: a task that Spark has given up may still be writing beside its successor
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -113,7 +113,7 @@ def write(path: Path, content: Mapping[str, object]) -> None:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Read a file; None if there is none."""
+    """Read a file; return None if there is none."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

@@ -30,14 +30,14 @@ class Settled:
 
 
 def hash_offsets(checkpoint: Path, epoch: int) -> str:
-    """Return a short hash of where every source ends in an epoch. The log's own version and metadata lines are left
-    out: they hold the time of day."""
+    """Return a short hash of the end of every source in an epoch. The log's own version and metadata lines are
+    excluded: they contain the time of day."""
     lines = (checkpoint / "offsets" / str(epoch)).read_text().splitlines()[2:]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def read_settled(checkpoint: Path, epoch: int, *, closes_windows: bool) -> Settled:
-    """Return how far a planned epoch will settle its output. A replay returns the same."""
+    """Return the instant up to which a planned epoch will settle its output. A replay returns the same."""
     planned = read_planned(checkpoint, epoch)
     ends = _ends(planned)
     marks = [end.promise for end in ends if end.promise is not None]

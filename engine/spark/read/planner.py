@@ -59,11 +59,11 @@ class Offset:
 
     @property
     def promise(self) -> int | None:
-        """The watermark once the epoch is over."""
+        """Return the watermark after the epoch."""
         return END_OF_TIME if self.is_end else self.watermark
 
     def to_json(self) -> dict[str, Json]:
-        """As Spark's offset log keeps it."""
+        """Return the entry of Spark's offset log."""
         return {
             "table": self.table,
             "at": dict(self.positions),
@@ -85,7 +85,7 @@ class Offset:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Json]) -> Offset:
-        """Read back from the offset log."""
+        """Read the offset from Spark's offset log."""
         return cls(
             table=str(content["table"]),
             positions=content["at"],  # type: ignore[arg-type]
@@ -147,17 +147,17 @@ class _Look:
 
     @property
     def reads_history(self) -> bool:
-        """Whether the epoch is one of history."""
+        """Whether the epoch reads the backfill range."""
         return self.history is not None and not self.history.is_over
 
     @property
     def moving(self) -> list[str]:
-        """The partitions that have rows in the next epoch."""
+        """Return the partitions that have rows in the next epoch."""
         return [name for name, end in self.ends.items() if end != self.begins[name]]
 
     @property
     def busy(self) -> Collection[str]:
-        """Return the partitions that are not silent. A partition with waiting rows is not, however long others are read
+        """Return the partitions that are not silent. A partition with unread rows is not, however long others are read
         before it."""
         return {*self.moving, *(name for name, rows in (self.waiting or {}).items() if rows)}
 
@@ -174,11 +174,11 @@ class Planner:
     is_first: bool = True
 
     def first(self) -> Offset:
-        """Before anything was read."""
+        """Return the offset before anything is read."""
         return Offset(self.spec.table, {}, {})
 
     def next(self, start: Offset) -> Offset:
-        """Return the end of the epoch after `start`; `start` itself when there is nothing to do."""
+        """Return the end of the epoch after `start`; `start` itself if there is nothing to do."""
         if self.spec.meets is not None:
             return self._next_to_meet(start, self.spec.meets)
         if self.spec.pulse is not None and is_draining(self.spec.pulse) and not self._must_begin(start):
@@ -217,8 +217,9 @@ class Planner:
         )
 
     def _next_to_meet(self, start: Offset, other: Offset) -> Offset:
-        """Return the epoch after `start` on the way to where another run of the table has ended. Its rows come
-        first, and only then the watermark: rows that were in time for the other one are not late here."""
+        """Return the epoch after `start` on the way to where another run of the table has ended. It reads the other
+        run's rows first, and advances the watermark only then, so that rows that were in time there are not late here.
+        """
         lacks = any(name not in start.positions for name in other.positions)
         new = {name: at for name, at in self._new_partitions(start).items() if name in other.positions} if lacks else {}
         moving = meeting.unread(other.positions, self.source, start.positions)
@@ -261,7 +262,7 @@ class Planner:
         return _Look(new, begins, ends, self._waiting(ends), is_end, past)
 
     def _history(self, start: Offset, begins: Mapping[str, Position]) -> History | None:
-        """Return the history that the epoch after `start` is of; it is over in the first one behind it."""
+        """Return the backfill range of the epoch after `start`; the first epoch after the range ends it."""
         if not start.sequence:
             return self.spec.history and history.begun(self.spec.history, self.source, begins)
         past = start.history
@@ -277,7 +278,7 @@ class Planner:
 
     def _is_due(self, start: Offset, look: _Look, watermark: int | None, now: datetime, *, is_first: bool) -> bool:
         """Whether there is a reason for an epoch after `start`. Spark forgets at a restart how far each source was, so
-        each says so once more in its `is_first` answer."""
+        each source reports that again in its `is_first` answer."""
         differs = bool(look.moving) or watermark != start.watermark or look.is_end != start.is_end
         differs = differs or look.history != start.history
         says_again = is_first and (watermark is not None or start.is_end)
@@ -285,13 +286,14 @@ class Planner:
         return differs or says_again or must_record or self._wakes(start, now)
 
     def _must_begin(self, start: Offset) -> bool:
-        """Whether nobody knows later where the source began: the offset log must say it, even if nothing is read."""
+        """Whether the start position would be lost otherwise: the offset log must record it, even if nothing is
+        read."""
         return isinstance(self.source, HasMovingStart) and start.sequence == 0
 
     def _next_of_drained(self, start: Offset) -> Offset:
-        """Return the epoch after `start` when nothing more is read. Its watermark is what it would be otherwise:
-        what the rows of `start` have shown counts, and a partition that has rows to read is not idle. The clock does
-        not move it, and the source is not asked whether a partition is read to its end."""
+        """Return the epoch after `start` if nothing more is read. Its watermark is what it would be otherwise: the rows
+        of `start` count, and a partition with unread rows is not idle. The clock does not advance it, and the source is
+        not asked whether a partition is read to its end."""
         if not start.sequence or start.is_end or (start.history is not None and not start.history.is_over):
             return start
         now = self.clock()
@@ -315,15 +317,15 @@ class Planner:
         )
 
     def _unread(self, begins: Mapping[str, Position], now: datetime) -> Collection[str]:
-        """Return the partitions that have rows which nobody reads now. The source may be away, and is asked only
-        where some partition has been silent for so long that it matters."""
+        """Return the partitions with rows that this epoch does not read. The source may be unreachable, so it is asked
+        only if some partition has been silent long enough."""
         if not self.activity.find_idle(begins.keys(), (), now):
             return ()
         ends = self.source.advance(begins, self.spec.max_rows)
         return _Look({}, begins, ends, self._waiting(begins), is_end=False).busy
 
     def _tell_others(self, mark: notes.SourceMark) -> None:
-        """Leave a note about this source for the pipeline's other ones, if there are any."""
+        """Leave a note about this source for the pipeline's other sources, if there are any."""
         if self.spec.other_notes:
             notes.write_mark(self.spec.notes, mark)
 
@@ -331,9 +333,8 @@ class Planner:
         """Return the notes that the readers of the epoch ending at `start` have left, by partition.
 
         Raise MissingNoteError if one is missing. In the first answer of a run that is no error: the notes were complete
-        when the epoch was committed, and a crash of the machine or a fenced-off run may have cost some since. That only
-        makes the watermark later.
-        """
+        when the epoch was committed, and a crash of the machine or a fenced-off run may have deleted some since. That
+        only makes the watermark later."""
         found = {name: notes.collect(self.spec.notes, name, count, begins[name]) for name, count in start.moved.items()}
         if self.spec.checks_notes and not self.is_first:
             notes.refuse_gaps(self.spec.table, self.spec.notes, found, may_be_unread=self.spec.may_be_unread)
@@ -349,7 +350,7 @@ class Planner:
     def _ends(
         self, begins: Mapping[str, Position], new: Collection[str], past: History | None
     ) -> Mapping[str, Position]:
-        """Return the end of the epoch in every partition, at most the end of its history. New partitions of a
+        """Return the end of the epoch in every partition, limited to the end of its backfill range. New partitions of a
         `HasMovingStart` source are read from the next epoch on, since the offset log must record their start first."""
         is_recorded = isinstance(self.source, HasMovingStart)
         readable = {name: begin for name, begin in begins.items() if not (is_recorded and name in new)}
@@ -362,7 +363,7 @@ class Planner:
         return {name: ends.get(name, begin) for name, begin in begins.items()}
 
     def _wakes(self, start: Offset, now: datetime) -> bool:
-        """Whether it has been silent for so long that a sink wants an epoch all the same."""
+        """Whether the source has been silent for so long that a sink needs an epoch nevertheless."""
         if self.spec.wakes_after is None or start.is_end or not start.sequence:
             return False
         return now - datetime.fromtimestamp(start.planned / 1_000_000, UTC) >= self.spec.wakes_after
@@ -377,8 +378,8 @@ class Planner:
         *,
         at_end: Collection[str],
     ) -> tuple[Marks, bool]:
-        """Return the watermarks once the epoch that ends at `start` was read, and whether the source is idle as a
-        whole: then it has that of the others. Partitions `at_end` have no row that is not read."""
+        """Return the watermarks after the epoch that ends at `start`, and whether the source as a whole is idle: then
+        it follows the other sources. Partitions `at_end` have no unread row."""
         idle = self.activity.find_idle(list(begins), busy, now)
         finished = [name for name, begin in begins.items() if self.source.is_finished(name, begin)]
         before = Marks({name: start.marks.get(name) for name in begins}, start.watermark, start.largest)
@@ -389,8 +390,8 @@ class Planner:
         return replace(marks, source=follow(marks.source, self._marks_of_others())), True
 
     def _at_end(self, look: _Look) -> Collection[str]:
-        """Return the partitions of which all rows were read before the next epoch, as far as the source went when it
-        was last looked at."""
+        """Return the partitions of which all rows were read before the next epoch, according to the last poll of the
+        source."""
         if not isinstance(self.source, KnowsEnd):
             return ()
         still = look.begins.keys() - look.moving
@@ -409,15 +410,16 @@ class Planner:
 
 
 def shown_marks(at: Offset, notes_of_table: Path) -> Marks:
-    """Return the watermarks of the partitions once the rows of the epoch that ends there count, as long as nobody has
-    asked the source whether they are read to their end."""
+    """Return the watermarks of the partitions after the rows of the epoch that ends there, without asking the source
+    whether they are read to their end."""
     found = {name: notes.collect(notes_of_table, name, count, at.positions[name]) for name, count in at.moved.items()}
     shown = {name: _shown(partition_notes) for name, partition_notes in found.items()}
     return advance(Marks(at.marks, at.watermark, at.largest), shown, finished=(), idle=())
 
 
 def _held(start: Offset, marks: Marks, now: datetime) -> tuple[str | None, int]:
-    """Return the partition that holds the watermark, with since when it has had its mark and held it."""
+    """Return the partition that determines the watermark, with the time since when it has done so at its current
+    value."""
     holder = marks.holder
     if start.held is not None and start.held[0] == holder:
         mark = start.watermark if holder is None else start.marks.get(holder)
@@ -431,7 +433,7 @@ def _count_dropped(notes_of_start: Mapping[str, Sequence[notes.ReaderNote]]) -> 
 
 
 def _shown(partition_notes: Sequence[notes.ReaderNote]) -> Shown:
-    """Return the least value in the last slice that had rows, and the largest in all. Slices are in order, so the rows
-    of the last slice are the last of the range."""
+    """Return the smallest value in the last slice that had rows, and the largest in all. Slices are in order, so the
+    rows of the last slice are the last of the range."""
     least = next((note.candidate for note in reversed(partition_notes) if note.candidate is not None), None)
     return Shown(least, max((note.largest for note in partition_notes if note.largest is not None), default=None))

@@ -23,13 +23,13 @@ _DRAINING = "draining"
 
 
 def is_draining(pulse: Path) -> bool:
-    """Whether the planner with this pulse has been told to read nothing more."""
+    """Whether the planner with this pulse was told to read nothing more."""
     return pulse.with_name(_DRAINING).exists()
 
 
 def announce(pulse: Path, patience: timedelta) -> None:
-    """Note that a planner has been asked for the first time, and how long it goes on asking another system before it
-    says that this is away: until then its silence is no sickness."""
+    """Record that a planner was asked for the first time, and how long it retries another system before it reports that
+    as unreachable: until then its silence is no fault."""
     file = os.open(pulse, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.pwrite(file, _ASKED + f"{patience.total_seconds()}".encode(), 0)
@@ -38,7 +38,7 @@ def announce(pulse: Path, patience: timedelta) -> None:
 
 
 def beat(pulse: Path, *, is_planned: bool) -> None:
-    """Note that a planner has answered, and whether it has planned an epoch."""
+    """Record that a planner has answered, and whether it has planned an epoch."""
     _write_answer(pulse, _PLANNED if is_planned else _NOTHING)
 
 
@@ -65,14 +65,14 @@ class Pulses:
         self._changed_at = self.clock()
 
     def clear(self) -> None:
-        """Forget what earlier runs have left."""
+        """Delete the pulses of earlier runs."""
         for file in self.files:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.unlink(missing_ok=True)
             file.with_name(_DRAINING).unlink(missing_ok=True)
 
     def drain(self) -> None:
-        """Tell the planners to read nothing more, and forget what they have said before."""
+        """Tell the planners to read nothing more, and forget their earlier answers."""
         for file in self.files:
             file.with_name(_DRAINING).touch()
         self.forget_answers()
@@ -84,7 +84,7 @@ class Pulses:
                 _write_answer(file, _ASKED)
 
     def is_beating(self) -> bool:
-        """Whether a planner has answered since this was asked last, or rests, or may still wait for another system."""
+        """Whether a planner has answered since the last call, pauses, or may still wait for another system."""
         newest = max((_changed(file) for file in self.files), default=0)
         if newest != self._newest:
             self._newest, self._changed_at = newest, self.clock()
@@ -93,7 +93,7 @@ class Pulses:
         return self.clock() - self._changed_at < patience + self.rest.total_seconds()
 
     def found_nothing(self) -> bool:
-        """Whether every planner was asked, and none had anything to do when it was asked last."""
+        """Whether every planner was asked, and none had anything to do in its newest answer."""
         return all(_says(file)[:1] == _NOTHING for file in self.files)
 
 

@@ -60,8 +60,8 @@ class SliceReading:
         self._merging = MergingRows(spec.fused, moment.watermark) if isinstance(spec.fused, Partials) else None
 
     def take(self, chunk: Chunk) -> pa.RecordBatch | None:
-        """Return the rows of a chunk that Spark is to have, with what is hidden; None when there are none. All rows
-        count, and move the watermark."""
+        """Return the rows of a chunk that Spark needs, with the hidden columns; None if there are none. All rows count,
+        and advance the watermark."""
         self._dropped += chunk.dropped
         if self._dead_letters is not None:
             self._dead_letters.add(chunk.dead_letters)
@@ -82,14 +82,14 @@ class SliceReading:
         return self._for_spark(rows if self._merging is None else self._merging.add(rows))
 
     def remainder(self) -> pa.RecordBatch | None:
-        """Return the rows that wait for others to be merged with, after the last chunk."""
+        """Return the rows that wait to be pre-aggregated with others, after the last chunk."""
         return None if self._merging is None else self._for_spark(self._merging.flush())
 
     def _for_spark(self, rows: pa.RecordBatch | None) -> pa.RecordBatch | None:
         return _with_hidden(self._spec, rows, self._moment.watermark) if rows is not None and rows.num_rows else None
 
     def close(self) -> None:
-        """Write down what was seen beside the rows."""
+        """Write the note about the slice."""
         if self._dead_letters is not None:
             self._dead_letters.close()
         assigned = self._assigned
@@ -101,7 +101,7 @@ class SliceReading:
 
 
 def heartbeat(spec: ScanSpec, watermark: int) -> pa.RecordBatch:
-    """Return the one row of an epoch that holds no data, with the watermark that holds from then on."""
+    """Return the heartbeat row of an epoch, which has no data, with the watermark that holds from then on."""
     import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
 
     schema = arrow_schema(spec.schema)
@@ -183,7 +183,7 @@ def _largest_until(values: pa.Array, now: int) -> int | None:
 
 
 def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:
-    """Return the rows of the range of history that is read; those without an event time are in none."""
+    """Return the rows of the backfill range that is read; rows without an event time are in none."""
     if moment.since is None and moment.until is None:
         return rows
     import pyarrow as pa  # noqa: PLC0415 - see `_LastRows.least`
@@ -197,7 +197,7 @@ def _in_range(rows: pa.RecordBatch, moment: EpochMoment) -> pa.RecordBatch:
 
 
 def _chosen(fused: Fused, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows that are wanted, with the columns that are."""
+    """Return the rows that pass the pushed-down filter, with the columns that are read."""
     is_wanted = evaluate(fused.condition, rows)
     narrow = rows.select([*fused.columns.names, EVENT_TIME])
     return narrow if is_wanted.true_count == rows.num_rows else narrow.filter(is_wanted)

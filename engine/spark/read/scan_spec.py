@@ -44,7 +44,8 @@ class ScanSpec:
 
     @property
     def columns(self) -> Schema:
-        """The columns that Spark has, but for hidden ones: some of the table, and what was merged of its rows."""
+        """Return the columns of the rows in Spark, without hidden ones: some of the table, and pre-aggregated
+        values."""
         return self.scan.columns if self.fused is None else self.fused.schema
 
     @property

@@ -68,7 +68,7 @@ class SliceReader(Reader):
 
 
 def stream_slices(spark: SparkSession, specs: Mapping[str, ScanSpec]) -> DataFrame:
-    """Return the slices of all tables, as they come. It raises when Spark has no source to read one of them with."""
+    """Return the slices of all tables, as a stream. Raise if Spark has no source that can read one of them."""
     for name, spec in specs.items():
         _must_be_there(spark, _read_of(spec), name)
         spark.dataSource.register(_slices_class(spec))
@@ -122,7 +122,7 @@ def _rows_of(spark: SparkSession, spec: ScanSpec, read: SparkRead, rows: Sequenc
 
 
 def slices_of(rows: Sequence[Row]) -> Mapping[str, AssignedSlice]:
-    """Return one slice for each partition; another reader may have had the epoch cut into several."""
+    """Return one slice for each partition; another reader may have split the epoch into several."""
     slices: dict[str, AssignedSlice] = {}
     for row in rows:
         start, end = json.loads(row.start), json.loads(row.end)

@@ -56,7 +56,7 @@ class Reader(DataSourceStreamReader):
 
     @property
     def planner(self) -> Planner:
-        """Made where it is first needed: a reader that only reads has none."""
+        """Return the planner, which is created on first use: a reader that only reads needs none."""
         if self._planner is None:
             stay_on_driver()
             source = self.spec.open()
@@ -66,11 +66,11 @@ class Reader(DataSourceStreamReader):
         return self._planner
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Our own limit is in `latestOffset`."""
+        """Return no limit: our own limit is in `latestOffset`."""
         return ReadAllAvailable()
 
     def initialOffset(self) -> dict[str, Json]:  # noqa: N802 - Spark's name
-        """Before anything was read."""
+        """Return the offset before anything is read."""
         return self.planner.first().to_json()
 
     def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
@@ -89,7 +89,7 @@ class Reader(DataSourceStreamReader):
         return start if after is before else after.to_json()
 
     def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:
-        """Return the tasks of an epoch: its slices dealt out evenly, neighbours together."""
+        """Return the tasks of an epoch: its slices in even parts, neighbours together."""
         first, last = Offset.from_json(start), Offset.from_json(end)
         slices = self._slices(first, last)
         since, until = (None, None) if last.history is None else (last.history.since, last.history.until)
@@ -100,7 +100,7 @@ class Reader(DataSourceStreamReader):
         return [Task(tuple(slices[low:high]), moment, None if low else watermark) for low, high in pairwise(bounds)]
 
     def commit(self, end: Mapping[str, Json]) -> None:
-        """An epoch is committed."""
+        """Tell the source that an epoch is committed."""
         source = self.planner.source
         if self.spec.tells_source and isinstance(source, CommitListener):
             source.acknowledge(Offset.from_json(end).positions)
@@ -118,7 +118,7 @@ class Reader(DataSourceStreamReader):
                 yield from self._read_slice(source, assigned, task.moment)
 
     def _slices(self, first: Offset, last: Offset) -> list[AssignedSlice]:
-        """Return the slices of an epoch; those of a partition are side by side, in order."""
+        """Return the slices of an epoch; those of a partition are adjacent, in order."""
         source = self.planner.source
         assigned: list[AssignedSlice] = []
         for partition, count in last.moved.items():
@@ -143,8 +143,8 @@ class Reader(DataSourceStreamReader):
 def source_class(
     spec: ScanSpec, reader: type[Reader] = Reader, row_schema: StructType | None = None
 ) -> type[DataSource]:
-    """Return a data source of its own for one table; Spark finds it by the name it is registered under. Its rows are
-    those of the table, unless the `reader` gives others."""
+    """Return a data source class for one table; Spark finds it by its registered name. It returns the rows of the
+    table, unless the `reader` returns others."""
 
     class EngineSource(DataSource):
         @classmethod

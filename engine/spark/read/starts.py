@@ -42,7 +42,7 @@ class BegunTable:
 
 
 def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
-    """Return the tables that a state has begun to read, by name."""
+    """Return the tables that a state has started to read, by name."""
     newest = max(numbers(checkpoint / "offsets"), default=None)
     if newest is None:
         return {}
@@ -52,7 +52,7 @@ def begun_tables(checkpoint: Path) -> Mapping[str, BegunTable]:
 def counting_starts(
     program: Program, starts: Mapping[str, StartPosition], begun: Mapping[str, BegunTable]
 ) -> Mapping[str, StartPosition]:
-    """Return the positions at which tables begin now. Raises StartPositionError for one that would be ignored, or
+    """Return the positions at which tables start now. Raise StartPositionError for a position that would be ignored, or
     that its table does not have."""
     return {name: start for name, start in starts.items() if _counts(program, name, start, begun.get(name))}
 
@@ -85,8 +85,8 @@ def _counts(program: Program, name: str, start: StartPosition, begun: BegunTable
 
 
 def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], begun: Mapping[str, BegunTable]) -> None:
-    """Raise StartPositionError where a table that a query has begun to read once would begin at another place now, when
-    the query takes over the state before it once more."""
+    """Raise StartPositionError if a table would start elsewhere than when the query first took over the earlier state,
+    and it now takes over that state again."""
     for name in sorted(program.scans.keys() - begun.keys()):
         table = program.tables[name]
         word = starts[name].word if name in starts else source_kind_of(table).declared_start(table.options)
@@ -100,7 +100,7 @@ def refuse_moved_starts(program: Program, starts: Mapping[str, StartPosition], b
 
 
 def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Program:
-    """Return the program with its tables told where they begin."""
+    """Return the program with the start positions of its tables."""
     told = {name: replace(program.tables[name], start=start) for name, start in starts.items()}
     return replace(program, tables={**program.tables, **told})
 
@@ -108,8 +108,8 @@ def with_starts(program: Program, starts: Mapping[str, StartPosition]) -> Progra
 def begun_for(
     place: Path, program: Program, reset: Collection[str], udfs: Sequence[UdfFile] = (), connections: str = ""
 ) -> Mapping[str, BegunTable]:
-    """Return what a state or savepoint has begun to read of a program that continues from it; `reset` names the tables
-    that are read from the start. The state may be running, and is only read."""
+    """Return the tables of a program that the state or savepoint from which it continues has started to read; `reset`
+    names the tables that are read from the start. The state may be running, and is only read."""
     paths = StatePaths(place)
 
     def read() -> tuple[RunningQuery | None, Mapping[str, BegunTable]]:
@@ -123,5 +123,6 @@ def begun_for(
 
 
 def begun_after(begun: Mapping[str, BegunTable], anew: Collection[str]) -> Mapping[str, BegunTable]:
-    """Return what the state has begun to read after a query takes it over that reads some tables from the start."""
+    """Return the tables that the state has started to read after a query takes it over that reads some tables from the
+    start."""
     return {name: table for name, table in begun.items() if name not in anew}

@@ -68,9 +68,9 @@ def advance(
     idle: Collection[str],
     at_end: Collection[str] = (),
 ) -> Marks:
-    """Return the marks after an epoch whose rows have `shown` these values. Partitions `at_end` have no row that is not
-    read. Finished and idle partitions hold nothing back. A partition that has shown nothing yet holds everything back.
-    """
+    """Return the watermarks after an epoch whose rows have `shown` these values. Partitions `at_end` have no unread
+    row. Finished and idle partitions do not delay the watermark. A partition without any row yet delays it
+    indefinitely."""
     partitions: dict[str, int | None] = {}
     largest: dict[str, int] = {}
     for name, before_mark in before.partitions.items():
@@ -87,7 +87,7 @@ def advance(
 
 
 def bounded(mark: int) -> int:
-    """Return the nearest watermark that can be reported and is not that of an input that has ended."""
+    """Return the nearest watermark that can be reported and does not mean the end of the input."""
     return min(max(mark, FIRST_MARK), LAST_MARK)
 
 
@@ -100,8 +100,8 @@ def follow(watermark: int | None, others: Collection[int | None]) -> int | None:
 
 
 def follow_clock(watermark: int | None, by_clock: int | None, silence: timedelta) -> int | None:
-    """Return the watermark of a source that is silent altogether. It moves by a minute at least, or by the length of
-    the `silence` that it waited for if that is shorter: every move is an epoch."""
+    """Return the watermark of a source that is completely silent. It advances by at least a minute, or by the `silence`
+    that it waited for if that is shorter: every advance is an epoch."""
     if by_clock is None or watermark is None:
         return _later(watermark, by_clock)
     step = min(silence, _LEAST_STEP) // timedelta(microseconds=1)
@@ -118,8 +118,8 @@ class Silence:
     since: datetime | None = None
 
     def find_mark(self, now: datetime, *, is_busy: bool) -> int | None:
-        """Note whether there are rows, read or waiting, and say what the watermark is by the clock; None as long as the
-        source is not to follow it."""
+        """Record whether there are rows, read or unread, and return the watermark by the clock; None while the source
+        is not to follow the clock."""
         if is_busy or self.since is None:
             self.since = now
         if self.limit is None or now - self.since <= self.limit:
@@ -136,7 +136,8 @@ class Activity:
     last: dict[str, datetime]
 
     def find_idle(self, partitions: Collection[str], busy: Collection[str], now: datetime) -> frozenset[str]:
-        """Note which partitions are `busy`, having rows, and say which have been silent for longer than the limit."""
+        """Record which partitions are `busy`, having rows, and return which have been silent for longer than the
+        limit."""
         for name in partitions:
             if name in busy or name not in self.last:
                 self.last[name] = now

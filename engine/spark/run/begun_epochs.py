@@ -26,8 +26,8 @@ class BegunEpochs:
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, number: int) -> None:
-        """Begin an epoch. Raises StopRequested where none may begin any more: nothing was done yet but planning, and
-        the next query runs this very epoch."""
+        """Begin an epoch. Raise StopRequested if none may begin: so far it is only planned, and the next query runs
+        exactly this epoch."""
         with self._guard:
             if self.control.refuses_epochs or self._is_refusing:
                 raise StopRequested
@@ -35,15 +35,15 @@ class BegunEpochs:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether one has begun that is not reported."""
+        """Whether an epoch has begun that is not reported."""
         return self.newest > self.newest_reported
 
     def refuse(self) -> bool:
-        """Let no further one begin, unless one is under way; whether that is so now."""
+        """Let no further epoch begin, unless one is under way; return whether none is under way."""
         with self._guard:
             self._is_refusing = not self.is_under_way
             return self._is_refusing
 
     def admit(self) -> None:
-        """Let further ones begin, of another query."""
+        """Let the epochs of another query begin."""
         self._is_refusing = False

@@ -25,12 +25,13 @@ class Draining:
     """The newest epoch at the time when the planners last had nothing to do."""
 
     def begin(self) -> None:
-        """Tell the planners, which may be of a query that is yet to start."""
+        """Tell the planners to read nothing more; they may be those of a query that is about to start."""
         self._has_begun = True
         self.pulses.drain()
 
     def is_over(self, newest_begun: int, *, is_in_epoch: bool) -> bool:
-        """Whether the run may end, given the newest epoch that has begun; the first look tells the planners."""
+        """Whether the run may end, given the newest epoch that has begun; the first call tells the planners to
+        drain."""
         if not self._has_begun:
             self.begin()
             return False

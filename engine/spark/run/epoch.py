@@ -66,7 +66,7 @@ class TakenEpoch:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows that were written in all."""
+        """Return the number of rows that all sinks have written."""
         return sum(self.rows_of.values())
 
 
@@ -88,7 +88,7 @@ class EpochPart:
 
     @property
     def branch_schemas(self) -> Sequence[Schema]:
-        """The columns with which each branch leaves the stream part."""
+        """Return the schema with which each branch leaves the stream part."""
         timed = self._timed_branches
         return [
             Schema((*branch.schema, *(CHANGES if is_updating(branch) else ()), *(_TIME if index in timed else ())))
@@ -97,7 +97,7 @@ class EpochPart:
 
     @property
     def _timed_branches(self) -> Collection[int]:
-        """The branches that carry the event time: all if the epoch part or a writer wants it, else those of late
+        """Return the branches that carry the event time: all if the epoch part or a writer reads it, else those of late
         rows."""
         if self.carries_time:
             return range(len(self.parts.branches))
@@ -108,7 +108,7 @@ class EpochPart:
 
     @property
     def carries_time(self) -> bool:
-        """Whether a sink or the epoch part itself wants the event time, so that all branches must carry it."""
+        """Whether a sink or the epoch part itself reads the event time, so that all branches must carry it."""
         return self.parts.reads_time or any(target.needs_event_time for target in self.targets)
 
     @property
@@ -116,7 +116,7 @@ class EpochPart:
         return *self.targets, *self.dead_letter_targets
 
     def refused(self) -> Mapping[str, int]:
-        """Return how many rows each sink has refused so far, for sinks that may refuse rows."""
+        """Return how many rows each sink has refused so far, for the sinks that may refuse rows."""
         refused = Counter[str]()
         for target in self._all_targets:
             if (count := target.refused) is not None:
@@ -135,17 +135,18 @@ class EpochPart:
 
     @property
     def is_plain(self) -> bool:
-        """Whether every branch is one sink's rows as they are, so that nothing is left to do but to write them."""
+        """Whether every branch is exactly the rows of one sink, so that they only have to be written."""
         return self._only_writes and not self.carries_time and not any(target.drops_all for target in self.targets)
 
     @property
     def _only_writes(self) -> bool:
-        """Whether nothing is computed here: every branch is what one sink gets."""
+        """Whether the epoch part computes nothing: every branch is the input of one sink."""
         branches = (Branch(index, branch.schema) for index, branch in enumerate(self.parts.branches))
         return tuple(write.input for write in self.parts.writes) == tuple(branches)
 
     def run(self, frame: DataFrame, epoch: Epoch, whole: WholeTasks | None = None) -> TakenEpoch:
-        """Write an epoch into all sinks; with `whole`, tasks make the rows themselves of the slices that they get."""
+        """Write an epoch into all sinks; with `whole`, tasks compute the rows themselves from the slices that they
+        get."""
         reads = sum(isinstance(node, Branch) for write in self.parts.writes for node in walk(write))
         goes_nowhere = self._only_writes and all(target.drops_all for target in self.targets)
         self._left_to_spark = max(self._left_to_spark - 1, 0)
@@ -225,14 +226,14 @@ class EpochPart:
         return messages
 
     def _dropped(self, written: Sequence[int]) -> Sequence[int]:
-        """Return the sinks that drop their rows, but for those that only get what another sink has had computed."""
+        """Return the sinks that drop their rows, except for those whose rows another sink has computed anyway."""
         read = {node.index for index in written for node in walk(self.parts.writes[index]) if isinstance(node, Branch)}
         inputs = ((index, write.input) for index, write in enumerate(self.parts.writes) if index not in written)
         return [index for index, rows in inputs if not (isinstance(rows, Branch) and rows.index in read)]
 
     def _is_read(self, rows: DataFrame, sinks: Sequence[int]) -> bool:
-        """Whether Spark reads what was released, for some sinks: it does not, where it can tell that no row of it goes
-        out. What it can tell is the same in every epoch, so it is asked until it reads once."""
+        """Whether Spark reads the emitted rows for some sinks: it does not if it can tell that the result is empty. It
+        decides the same in every epoch, so this is checked until it has read once."""
         if tuple(sinks) not in self._known_read:
             leaves = rows._jdf.queryExecution().optimizedPlan().collectLeaves()  # noqa: SLF001 - nothing else says it
             names = (leaves.apply(index).nodeName() for index in range(leaves.size()))
@@ -242,8 +243,8 @@ class EpochPart:
         return True
 
     def _for_sinks(self, frame: DataFrame, written: Sequence[int]) -> DataFrame:
-        """Return the rows for all sinks in one frame: as they are for one sink, else each in a struct beside the
-        number of its sink."""
+        """Return the rows for all sinks in one frame: unchanged for one sink, else each in a struct with the number of
+        its sink."""
         if self.is_plain:
             return frame
         lowering = epoch_lowering(untag(frame, len(self.parts.branches)), self.lookups)
@@ -270,9 +271,9 @@ def _message(row: Row, written: Sequence[int]) -> SinkMessage:
 def commit_sinks(
     targets: Sequence[Target], epoch: Epoch, messages: Sequence[SinkMessage]
 ) -> Mapping[str, Sequence[int | None]]:
-    """Let each sink take the epoch, one after the other, also those that got no rows: their ledgers must say that they
-    have it. A crash between two of them runs the epoch again, and those that have it already skip it. What is answered
-    is, for each table, from when on there are rows that its readers cannot see yet."""
+    """Let each sink take the epoch, one after the other, including those without rows, since their ledgers must record
+    it. After a crash between two of them the epoch runs again, and sinks that have it skip it. Return, for each table,
+    the event time of the first row that its readers cannot see yet."""
     held_from: dict[str, Sequence[int | None]] = {}
     for index, target in enumerate(targets):
         sink = target.open()

@@ -112,7 +112,7 @@ def probe_executors(
 
 
 def look_around(folder: Path | None, udfs: Sequence[UdfFile], number: int) -> Answer:
-    """Return what a task finds on its executor. Runs in a task."""
+    """Return what a task finds on its executor: versions, packages, files. Runs in a task."""
     file = None if folder is None else f"{number}-{secrets.token_hex(4)}"
     return Answer(
         host=socket.gethostname(),
@@ -151,7 +151,7 @@ def refuse_unfit(answers: Sequence[Answer]) -> None:
 
 
 def refuse_other_disks(folder: Path, answers: Sequence[Answer]) -> None:
-    """Raise DiskNotSharedError if an executor has another disk at the place of the driver's."""
+    """Raise DiskNotSharedError if an executor has another disk at the path of the driver's."""
     for answer in answers:
         if answer.disk_fault is not None:
             raise DiskNotSharedError(
@@ -167,7 +167,7 @@ def refuse_other_disks(folder: Path, answers: Sequence[Answer]) -> None:
 
 
 def explain_failed_probe(text: str, master: str) -> EngineError:
-    """Return the error of which a failed probe is the sign. `text` is what Spark says of its tasks."""
+    """Return the error that explains a failed probe. `text` is Spark's message about its tasks."""
     where = _EXECUTOR.search(text)
     host = where[1] if where else "unknown"
     if missing := _MISSING.search(text):
@@ -210,7 +210,7 @@ def _minor(text: str) -> str:
 
 
 def _package_fault(udfs: Sequence[UdfFile]) -> str | None:
-    """Return which package of ours or of the user's functions is missing here, or too old."""
+    """Return which package of ours or of the user's functions is missing on the executor, or too old."""
     try:
         for module in NEEDED:
             import_module(module)
@@ -225,7 +225,7 @@ def _package_fault(udfs: Sequence[UdfFile]) -> str | None:
 
 
 def _mailbox_fault() -> str | None:
-    """Return why a task cannot hand files to the driver, if it has to."""
+    """Return why a task cannot send files to the driver, if it has to."""
     address = read_address(os.environ)
     if address is None:
         return None
@@ -250,7 +250,7 @@ def _disk_fault(folder: Path, file: str) -> str | None:
 
 
 def _java() -> int | None:
-    """Return the version of the Java that has started this worker: a parent of its parent."""
+    """Return the version of the Java that has started this worker: an ancestor of its process."""
     process = os.getpid()
     for _ in range(4):
         try:
@@ -264,7 +264,7 @@ def _java() -> int | None:
 
 
 def _send(spark: SparkSession, folder: Path | None, udfs: Sequence[UdfFile]) -> None:
-    """Have tasks look around: more than all cores can run at the same time."""
+    """Run the probe in more tasks than all cores can run at the same time."""
     count = spark.sparkContext.defaultParallelism * _TASKS_OF_EACH_CORE
     files = tuple(udfs)
     try:
@@ -279,7 +279,7 @@ def _send(spark: SparkSession, folder: Path | None, udfs: Sequence[UdfFile]) -> 
 
 
 def _executors(spark: SparkSession) -> list[ExecutorLook]:
-    """Return the executors that are up. Spark counts their tasks in a thread of its own, which is waited for."""
+    """Return the executors that are up. Spark counts their tasks in another thread, which this waits for."""
     try:
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - pyspark does not say which executors there are
         if context.isStopped():

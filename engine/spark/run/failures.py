@@ -29,8 +29,8 @@ _ERRORS = {
 
 
 def explain_failure(error: PySparkException, paths: StatePaths, memory_kills: int = 0) -> EngineError:
-    """Return the error of ours inside, if there is one; else Spark's own message without its wrapping.
-    `memory_kills` is how many processes the kernel has ended for memory since the run began."""
+    """Return the EngineError inside, if there is one; else Spark's own message without its wrapping. `memory_kills` is
+    the number of processes that the kernel has killed for memory since the run began."""
     text = message_of(error)
     marked = _OURS.search(text)
     if marked:
@@ -75,8 +75,8 @@ _EXPIRED = re.compile(r"ExpiredToken|token included in the request is expired")
 
 
 def _bucket_error(text: str) -> EngineError | None:
-    """Return the error of a bucket that does not take or give the state, if that is the failure; a file that is missing
-    there is one of the state."""
+    """Return the error of the bucket that fails to store or load the state, if that is the cause; a missing file there
+    is an error of the state."""
     if not _S3A.search(text) or _MISSING_OBJECT.search(text):
         return None
     if _EXPIRED.search(text):
@@ -135,7 +135,7 @@ _ADVICE = re.compile(r"( Use [`']|\. Correct the value| If necessary| To return 
 
 
 def _value_error(text: str) -> EngineError | None:
-    """Return the error of a row's value, without the advice that is meant for users of Spark."""
+    """Return the error of a row's value, without Spark's advice for its own users."""
     raised = _RAISED.search(text)
     if raised:
         return errors.OutOfRangeError(raised[1], hint=_VALUES[0][2])
@@ -155,7 +155,7 @@ _FRAME = re.compile(r'File "[^"]*?([^/"]+)", line (\d+), in ')
 
 
 def _short(text: str) -> str:
-    """Return the innermost line with a message. An exception without one is told with the line that raised it."""
+    """Return the innermost line with a message. For an exception without a message, return the line that raised it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     raised = _raised_by_python(text)
     causes = [line for line in lines if _CAUSE.match(line) or line == raised]
@@ -166,7 +166,7 @@ def _short(text: str) -> str:
 
 
 def _raised_by_python(text: str) -> str | None:
-    """Return the line with the exception of the last Python traceback: not every class there ends in `Error`."""
+    """Return the line with the exception of the last Python traceback; the class need not end in `Error`."""
     _, header, traceback = text.rpartition("Traceback (most recent call last):\n")
     outside = (line for line in traceback.splitlines() if line.strip() and not line[0].isspace())
     return next((line.strip() for line in outside), None) if header else None

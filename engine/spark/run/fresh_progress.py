@@ -23,11 +23,11 @@ class JavaProgress(Protocol):
         """Return the number of the epoch."""
 
     def json(self) -> str:
-        """Return all of it."""
+        """Return the report as JSON."""
 
 
 def read_fresh(query: StreamingQuery, newest: int) -> Sequence[Mapping[str, object]]:
-    """Return the reports of the epochs after the `newest` one, in order."""
+    """Return the reports of the epochs after `newest`, in order."""
     java = query._jsq  # noqa: SLF001 - pyspark's own way reads all twenty, twice
     last: JavaProgress | None = java.lastProgress()
     if last is None or last.batchId() <= newest:

@@ -30,8 +30,9 @@ def held_by(
     held_from: Collection[int | None],
     tables: Mapping[str, Table],
 ) -> HeldBy | None:
-    """Return what keeps a sink that rows reach on those paths from being complete any further after an epoch; None once
-    its input has ended. `held_from` has for each of its open files the time that none of its rows is older than."""
+    """Return what keeps `complete_until` of a sink, which rows reach on those paths, from advancing after an epoch;
+    None once its input has ended. `held_from` has, for each of its open files, the instant before which the file has no
+    rows."""
     # windows close by the least watermark of all sources of the query
     awaited = offsets if any(path.windows for path in paths) else {path.table for path in paths}
     marks = {name: offsets[name].promise for name in awaited if name in offsets}
@@ -81,7 +82,7 @@ def _remedy(offset: Offset, reason: HoldReason, table: Table | None) -> str:
 
 
 def _without_a_row(offset: Offset, table: Table | None) -> str:
-    """Return what moves the watermark if no row comes."""
+    """Return what advances the watermark if no row arrives."""
     if table is None:
         return ""
     if offset.held is not None and offset.held[0] is not None and len(offset.marks) > 1 and table.idle_time is not None:

@@ -133,9 +133,9 @@ def run(
     on_sign: OnSign = lambda _: None,
     warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
-    """Run until the input ends or a stop is asked for, in a session of its own, or in that which `warm` gives for a
-    directory of logs, and whose giver closes it. Raises EngineError. It has started once an epoch is committed, or
-    nothing is there to be read."""
+    """Run until the input ends or a stop is requested. Raise EngineError on failure. `warm` provides a session for a
+    directory of logs, and whoever provides it closes it; without it, the run opens its own. The run counts as started
+    once an epoch is committed, or if there is nothing to read."""
     on_sign(StartStep.READING)
     refuse_master(spec.master)
     refuse_missing_files(spec.cluster)
@@ -165,7 +165,7 @@ def run(
 
 
 def _go_on(control: Control, on_sign: OnSign) -> None:
-    """Show that the run is alive; raise StopRequested if it is to stop."""
+    """Report that the run is alive; raise StopRequested if it is to stop."""
     if control.mode is not None:
         raise StopRequested
     on_sign(None)
@@ -286,7 +286,7 @@ def _prepare(spec: RunSpec) -> _PreparedRun:
 
 
 def _begun(prepared: _PreparedRun) -> _PreparedRun:
-    """Return the run with its tables told where they begin, and what is read of their history."""
+    """Return the run with the start positions of its tables, and their backfill ranges."""
     spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
     histories = histories_of(program, spec.settings.backfill, begun)
     starts = counting_starts(program, spec.settings.start_from, begun)
@@ -299,7 +299,7 @@ def _begun(prepared: _PreparedRun) -> _PreparedRun:
 
 
 def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
-    """Return the run once the state is its own: that of another query is taken over first."""
+    """Return the run once the state belongs to it: the state of another query is taken over first."""
     spec, held = prepared.spec, prepared.claim
     if spec.upgrade is None:
         return prepared
@@ -390,7 +390,7 @@ def _run(
 
 
 def _settle_state(prepared: _PreparedRun) -> None:
-    """Have the state on this disk if it is to be changed, or kept elsewhere from now on."""
+    """Download the state to this disk if it is to be changed, or to be stored elsewhere from now on."""
     spec, paths, held = prepared.spec, prepared.paths, prepared.claim
     state_url, pointer = spec.cluster.state_url, read_pointer(paths.checkpoint)
     if state_url is not None and prepared.program.operators:
@@ -413,7 +413,8 @@ def _in_use(paths: StatePaths) -> StateBusyError:
 
 
 def _begin_state(prepared: _PreparedRun) -> str | None:
-    """Return the prefix in a bucket that has the state of the run, once it has it; None if it stays on this disk."""
+    """Return the prefix in a bucket that stores the state of the run, after moving the state there; None if it stays on
+    this disk."""
     state_url = prepared.spec.cluster.state_url
     if state_url is None or not prepared.program.operators:
         return None
@@ -491,7 +492,7 @@ class _Running:
         return outcome
 
     def _start(self, spark: SparkSession, steps: _EpochSteps, interval: timedelta) -> StreamingQuery:
-        """Start the query, with an epoch every so often."""
+        """Start the query, with the trigger interval of its epochs."""
         self.interval = interval
         self.closes_by_plan = not self.prepared.program.parts.closes_windows
 
@@ -545,7 +546,7 @@ class _Running:
         return Target(self.prepared.program.tables[table], place)
 
     def _run_epoch(self, steps: _EpochSteps, rows: DataFrame, number: int) -> None:
-        """One epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
+        """Run one epoch, in Spark's thread. An exception ends the query, with the epoch not committed."""
         self.begun.begin(number)
         paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
         epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
@@ -579,7 +580,7 @@ class _Running:
         reach(Point.AFTER_SINKS, number)
 
     def _watch(self, query: StreamingQuery, steps: _EpochSteps, draining: Draining) -> Outcome | Literal["too slow"]:
-        """Look on until the run has ended, or until its query comes to its epochs too seldom for what it has to do."""
+        """Watch the query until the run has ended, or until the query polls too seldom for its work."""
         while True:
             is_calm = self.is_up and not self.written and self.control.mode is None
             self.control.wait(_CALM_POLL_SECONDS if is_calm else POLL_SECONDS)
@@ -605,7 +606,7 @@ class _Running:
             self.executors.look()
 
     def _outcome_of_stop(self, draining: Draining) -> Literal["stopped", "too slow"] | None:
-        """Return how the run ends on request; None if it need not stop, or an epoch is awaited."""
+        """Return how the run ends on request; None if it need not stop, or if an epoch is awaited."""
         match self.control.mode:
             case "immediate":
                 return "stopped"
@@ -618,8 +619,8 @@ class _Running:
         return None
 
     def _show_life(self, steps: _EpochSteps, pulses: Pulses) -> None:
-        """Java has just answered. That is a sign of life while an epoch is under way, however long it takes; between
-        epochs it is one as long as the planners answer too."""
+        """Report that the run is alive: the JVM has just answered. During an epoch that suffices, however long the
+        epoch takes; between epochs the planners must answer, too."""
         if not self.is_up and (self.begun.newest_reported >= 0 or self._is_idle(steps, pulses)):
             self.is_up = True
             self.listeners.on_started()
@@ -627,7 +628,7 @@ class _Running:
             self.listeners.on_sign(None)
 
     def _is_idle(self, steps: _EpochSteps, pulses: Pulses) -> bool:
-        """Whether there is nothing to read, and every sink could take what comes."""
+        """Whether there is nothing to read, and every sink could take an epoch."""
         if self.begun.newest >= 0 or not pulses.found_nothing():
             return False
         for target in steps.targets:

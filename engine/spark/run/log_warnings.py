@@ -80,7 +80,7 @@ class LogWarning:
 
 
 def in_our_words(line: str) -> LogWarning | None:
-    """Translate a line of Spark's log for users; None if it is no warning, or a useless one."""
+    """Translate a line of Spark's log for users; return None if it is no warning, or a useless one."""
     entry = _LINE.match(line)
     if entry is None:
         return None
@@ -106,7 +106,7 @@ class SparkLog:
         self._file, self._offset = self._stat()
 
     def fresh_warnings(self) -> list[LogWarning]:
-        """Return the warnings of kinds that were not met before, since the last look."""
+        """Return the warnings of kinds that are new since the last call."""
         warnings: list[LogWarning] = []
         for line in self._fresh_lines():
             warning = in_our_words(line)

@@ -99,7 +99,7 @@ class Mailbox:
         return self.address.environment()
 
     def admit(self, tables: Sequence[Table]) -> None:
-        """Take the dead letters of further tables, and give out the files that they read."""
+        """Accept dead letters of further tables, and let tasks read the files of these tables."""
         directories = [table.dead_letter_directory for table in tables if table.dead_letter_directory is not None]
         self.places = {**self.places, **{str(path): Path(os.path.realpath(path)) for path in directories}}
         paths = (path for table in tables for path in kind_of(table).reads(table.options))
@@ -122,7 +122,7 @@ class Mailbox:
                 connection.close()
 
     def close(self) -> None:
-        """End all connections, and wait until nothing is written any more."""
+        """End all connections, and wait until nothing is being written."""
         with self._lock:
             self._is_closed = True
             connections, threads = [*self._strangers, *self._known], [*self._threads]
@@ -154,7 +154,7 @@ class Mailbox:
         _end(stranger)
 
     def _converse(self, connection: ssl.SSLSocket) -> None:
-        """Serve a connection to its end. Whatever goes wrong there, it is the end of this one only."""
+        """Serve a connection to its end. An error ends this connection only."""
         try:
             connection.settimeout(self.limits.stranger_seconds)
             connection.do_handshake()
@@ -176,7 +176,7 @@ class Mailbox:
                 connection.close()
 
     def _is_known(self, connection: ssl.SSLSocket, conversation: Conversation) -> bool:
-        """Whether the other side shows the token of this run."""
+        """Whether the client shows the token of this run."""
         message = conversation.read(seconds=self.limits.stranger_seconds)
         if message is None:
             return False
@@ -191,7 +191,7 @@ class Mailbox:
         return True
 
     def _answer(self, message: Mapping[str, object], conversation: Conversation) -> None:
-        """Do what a task asks for, and say how it went."""
+        """Do what a task requests, and reply with the result."""
         if "read" in message:
             answer = self.inputs.read(str(message["read"]), message.get("version"))
         elif "list" in message:
@@ -206,7 +206,7 @@ class Mailbox:
                 conversation.send_bytes(chunk, seconds=self.limits.chunk_seconds)
 
     def _take(self, message: Mapping[str, object], conversation: Conversation) -> Mapping[str, object]:
-        """Write or remove the file of a message; the answer, which is empty if that was done."""
+        """Write or remove the file of a message; return the reply, which is empty on success."""
         size = message.get("bytes", -1)
         if size is not None and (not isinstance(size, int) or not 0 <= size <= MOST_FILE_BYTES):
             raise BrokenConversationError(f"a file of {size!r} bytes")
@@ -235,8 +235,8 @@ class Mailbox:
         return target if os.path.realpath(target.parent) == str(target.parent) and not target.is_symlink() else None
 
     def _write(self, target: Path, conversation: Conversation, size: int, *, sync: bool) -> OSError | None:
-        """Write a file that comes, whole or not at all; the fault of the disk, if there is one. The file is read to its
-        end even then, so that the task reads the answer."""
+        """Write a file that is received, completely or not at all; return the error of the disk, if there is one. The
+        file is received to its end even then, so that the task reads the reply."""
         draft = _Draft(target)
         try:
             while size:
@@ -288,7 +288,7 @@ class _Draft:
                 self._path.replace(self._target)
 
     def drop(self) -> None:
-        """Leave nothing behind."""
+        """Remove the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -313,7 +313,7 @@ def _remove(target: Path) -> OSError | None:
 
 
 def _end(connection: ssl.SSLSocket) -> None:
-    """End a connection that a thread of its own reads: that thread closes it."""
+    """Shut down a connection, so that the thread that reads from it closes it."""
     with suppress(OSError):
         # not the method of SSLSocket, which would have the thread read on without a cipher
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
@@ -329,9 +329,9 @@ def open_mailbox(
     tables: Sequence[Table] = (),
     limits: MailboxLimits | None = None,
 ) -> Iterator[Mailbox]:
-    """Take the files of the tasks of a run while the context lasts, below its state directory `root` and in the
-    directories of dead letters of its `tables`. Give tasks the files that these tables read. It listens on the address
-    `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
+    """Serve the mailbox of a run while the context lasts: take the files of its tasks below the state directory `root`
+    and in the dead-letter directories of its `tables`, and let tasks read the files of these tables. It listens on the
+    address `bind`, and executors reach it at `host`; a port of 0 lets the system choose."""
     certificate = make_certificate()
     listener = _listen(bind, port)
     with listener:

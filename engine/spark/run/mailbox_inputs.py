@@ -41,7 +41,7 @@ class Inputs:
     paths: Sequence[Path] = ()
 
     def read(self, path: str, known_version: object) -> Answer:
-        """Return a file, or that it still has a version that the task knows."""
+        """Return a file, or that the task's version of it is still current."""
         if not self._is_declared(path):
             return _refusal(Refusal.PATH, "no table of the script reads it")
         try:

@@ -40,7 +40,7 @@ class Neighbours:
         self._machine = Machine(self.processors)
 
     def look(self, fixed: timedelta) -> Machine:
-        """Return the machine, with the fixed part of our own epochs."""
+        """Return the load of the machine, with the per-epoch overhead of our own epochs."""
         if self.clock() - self._looked_at >= _INTERVAL:
             self._looked_at = self.clock()
             with suppress(OSError, ValueError):
@@ -49,7 +49,7 @@ class Neighbours:
         return self._machine
 
     def leave(self) -> None:
-        """Have no more epochs."""
+        """Unregister this run: it has no more epochs."""
         with suppress(OSError):
             (self.directory / self.name).unlink(missing_ok=True)
 

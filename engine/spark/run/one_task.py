@@ -44,7 +44,7 @@ class OneTask:
     place: OneTaskPlace
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the messages of what was written, or where the rows are."""
+        """Yield the messages of what was written, or the location of the rows."""
         gathered, size = list[pa.RecordBatch](), 0
         for batch in batches:
             gathered.append(batch)
@@ -116,6 +116,6 @@ class RowsPutAside:
     path: Path
 
     def __call__(self, _: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as they were."""
+        """Yield the rows of the file."""
         with pa.ipc.open_stream(str(self.path)) as reader:
             yield from reader

@@ -26,5 +26,5 @@ class OneTaskPlace:
 
 
 def put_aside_in(answers: Sequence[Row]) -> Path | None:
-    """Return the file into which the task has put rows that are too many for it."""
+    """Return the file into which the task has put rows that were too many for it."""
     return next((Path(bytes(answer.message).decode()) for answer in answers if answer.sink == PUT_ASIDE), None)

@@ -64,5 +64,5 @@ def rest_after(epoch: EndedEpoch, linger: timedelta, machine: Machine) -> timede
 
 
 def look_after(idle_looks: int, linger: timedelta) -> timedelta:
-    """Return the pause after a look that led to no epoch, given the number of such looks in a row."""
+    """Return the pause after a poll that led to no epoch, given the number of such polls in a row."""
     return linger if idle_looks < _SILENT_LOOKS else max(linger, _SILENT_INTERVAL)

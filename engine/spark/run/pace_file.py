@@ -37,17 +37,17 @@ class PaceFile:
     directory: Path
 
     def clear(self) -> None:
-        """Forget what earlier runs have said."""
+        """Forget what earlier runs have recorded."""
         self.directory.mkdir(parents=True, exist_ok=True)
         for name in (_PACE, _FIRST, _WAITED):
             (self.directory / name).unlink(missing_ok=True)
 
     def rest_until(self, instant: float) -> None:
-        """Look for input at that instant at the earliest."""
+        """Let planners look for input at that instant at the earliest."""
         self._write(_PACE, f"{instant:.6f}".encode())
 
     def hurry(self) -> None:
-        """Wait no more."""
+        """Let planners wait no longer."""
         self._write(_PACE, _AT_ONCE)
 
     def read(self) -> bytes:
@@ -55,7 +55,7 @@ class PaceFile:
         return self._read(_PACE)
 
     def note_waited(self, waited: timedelta) -> None:
-        """A planner has waited so long in this round: Spark takes that for a part of the epoch."""
+        """Record how long a planner has waited in this round; Spark counts that as a part of the epoch."""
         self._write(_WAITED, f"{waited.total_seconds():.6f}".encode())
 
     def waited(self) -> timedelta:
@@ -63,7 +63,7 @@ class PaceFile:
         return timedelta(seconds=float(self._read(_WAITED) or 0))
 
     def is_first(self, table: str) -> bool:
-        """Whether the planner of that table was the first that has asked this."""
+        """Whether the planner of that table was the first to ask."""
         path = self.directory / _FIRST
         with suppress(FileExistsError):
             path.open("x").close()
@@ -100,7 +100,7 @@ class PlannerPause:
     _idle_looks: int = field(default=0, init=False)
 
     def wait(self) -> None:
-        """Wait until the sources may be looked at."""
+        """Wait until the sources may be polled."""
         if self._is_first is None:
             self._is_first = self.file.is_first(self.table)
         if not self._is_first or not self.linger:

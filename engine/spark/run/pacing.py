@@ -25,8 +25,8 @@ _REMEMBERED = 20
 def leaves_work(
     ends: Sequence[Offset], fresh_ends: Sequence[Offset], read: Mapping[str, ReadSlices], max_rows: int | None
 ) -> bool:
-    """Whether an epoch that ends there has left work that need not wait: rows that it had no room for, what is to be
-    done at the end of the input, or a watermark that it has moved without reading anything."""
+    """Whether an epoch that ends there leaves work that need not wait: rows for which it had no room, the steps at the
+    end of the input, or a watermark that it has advanced without reading."""
     if all(end.is_end for end in ends) or any(end.waiting for end in ends):
         return True
     # where a source cannot say what it has not read: an epoch that is half full had probably no room for more
@@ -36,8 +36,8 @@ def leaves_work(
 
 
 def pacing_of(pulses: Path, linger: timedelta, epoch_interval: timedelta, lineage: str) -> Pacing:
-    """Return the pace of the run with that directory of pulses, among those on its machine. Where an interval of
-    epochs is given, Spark keeps to that alone."""
+    """Return the pace of the run with that directory of pulses, among the runs on its machine. With an explicit
+    interval of epochs, only that counts."""
     pace = timedelta(0) if epoch_interval else linger
     return Pacing(PaceFile(pulses), pace, Neighbours(cache_dir(os.environ) / "running", lineage))
 
@@ -56,20 +56,21 @@ class Pacing:
     _guard: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def begin(self) -> None:
-        """The run has come to its query."""
+        """Forget the pace of earlier runs, when the run starts its query."""
         self.file.clear()
 
     def waited(self) -> timedelta:
-        """Return how long the current epoch was delayed since Spark began to look for it."""
+        """Return how long the current epoch was delayed since Spark began to plan it."""
         return self.file.waited() if self.linger else timedelta(0)
 
     def note(self, duration: timedelta) -> None:
-        """An epoch was committed, and took that long in all."""
+        """Record how long a committed epoch took in all."""
         if self.linger:
             self._durations.append(duration)
 
     def rest(self, *, goes_on: bool) -> None:
-        """The sinks have taken an epoch; one that `goes_on` has left work that need not wait."""
+        """Choose the pause after an epoch that the sinks have taken; one that `goes_on` has left work that need not
+        wait."""
         if not self.linger:
             return
         durations = tuple(self._durations) or (timedelta(0),)
@@ -80,12 +81,12 @@ class Pacing:
                 self.file.rest_until(self.clock() + rest.total_seconds())
 
     def hurry(self) -> None:
-        """Rest no more: the run is to stop."""
+        """End the pause, since the run is to stop."""
         with self._guard:
             if self.linger and not self._is_hurrying:
                 self._is_hurrying = True
                 self.file.hurry()
 
     def end(self) -> None:
-        """The run is over."""
+        """Unregister the run, which has ended."""
         self.neighbours.leave()

@@ -10,7 +10,7 @@ from engine.spark.read.offset_log import hash_offsets, read_settled
 
 
 def planned_epoch(number: int, claim: Claim, checkpoint: Path, *, closes_windows: bool) -> Epoch:
-    """Return the epoch of a number. It is read from files only, so a replay in another process sees the same."""
+    """Return the epoch of a number. It is read from files only, so a replay in another process gets the same."""
     settled = read_settled(checkpoint, number, closes_windows=closes_windows)
     has_before = (checkpoint / "offsets" / str(number - 1)).exists()
     before = read_settled(checkpoint, number - 1, closes_windows=closes_windows) if has_before else None

@@ -75,10 +75,10 @@ def read_progress(
     committed_before: datetime | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> EpochReport:
-    """Return the report of an epoch from Spark's progress, as a dict read from its JSON. `paths` says how rows come
-    to each sink, `keeps_dead_letters` whether what is dropped of a table is kept, `counts_state` whether Spark
-    counts the rows of state; `committed_before` is when the run committed the epoch before, `tables` how the tables
-    are declared."""
+    """Return the report of an epoch from Spark's progress, as a dict read from its JSON. `paths` are the paths of rows
+    to each sink, `keeps_dead_letters` whether dropped records of a table are saved, `counts_state` whether Spark counts
+    the rows of state, `committed_before` when the run committed the previous epoch, and `tables` the declared tables.
+    """
     ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
@@ -157,8 +157,8 @@ def _total(operators: Iterable[Mapping[str, object]], name: str) -> int:
 
 
 def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
-    """Count the rows that windows keep, by kind. Updating operators keep chunks of many rows, so their count would say
-    nothing."""
+    """Count the rows of window state, by kind. Updating operators store chunks of many rows, so counting these would be
+    meaningless."""
     rows: dict[str, int] = {}
     for operator in operators:
         if (kind := _COUNTED_OPERATORS.get(str(operator.get("operatorName")))) is not None:
@@ -167,8 +167,8 @@ def _state_rows(operators: Iterable[Mapping[str, object]]) -> Mapping[str, int]:
 
 
 def _settled(progress: Mapping[str, object]) -> int | None:
-    """Return up to where the windows of this epoch were closed. Spark's own value is zero until it knows one. It is
-    after the year 9999, and has a sign, once all input has ended."""
+    """Return the instant up to which the windows of this epoch were closed. Spark's own value is zero until it has one.
+    After the end of all input it is after the year 9999, and has a sign."""
     event_time = progress.get("eventTime")
     text = event_time.get("watermark") if isinstance(event_time, Mapping) else None
     if not isinstance(text, str):
@@ -180,7 +180,7 @@ def _settled(progress: Mapping[str, object]) -> int | None:
 
 
 def _late(progress: Mapping[str, object]) -> Mapping[str, int]:
-    """Return the late rows by the table that they are of; under no name those that come of several tables."""
+    """Return the number of late rows by their table; those that come from several tables are under an empty name."""
     observed = progress.get("observedMetrics")
     late: dict[str, int] = {}
     for name, row in observed.items() if isinstance(observed, Mapping) else ():

@@ -33,7 +33,7 @@ class Reporter:
         self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None
     ) -> EpochReport:
         """Return the report of an epoch from Spark's progress, as a dict read from its JSON; `committed_before` is when
-        this run committed the epoch before, None for its first."""
+        this run committed the previous epoch, None for its first."""
         report = read_progress(
             progress,
             written,
@@ -54,7 +54,8 @@ class Reporter:
         return paths
 
     def late(self, minutes: Mapping[str, Collection[int]]) -> Mapping[str, Sequence[Stretch]]:
-        """Return the times of late rows, for the tables that take them and for the sinks of the same source."""
+        """Return the times of late rows, for the tables that declare a late sink and for the sinks of the same
+        source."""
         paths, late = self._paths(), dict[str, set[int]]()
         for taker, those in minutes.items():
             sources = {path.table for path in paths[taker]}
@@ -64,12 +65,12 @@ class Reporter:
         return {sink: stretches(those) for sink, those in late.items()}
 
     def count(self, ends: Iterable[Offset], fresh_ends: Collection[Offset]) -> Mapping[str, ReadSlices]:
-        """Count what was read in the slices with these ends. Only fresh ends count rows: the others belong to earlier
-        epochs. Raise MissingNoteError if a slice of a fresh end has left no note."""
+        """Count the rows of the slices with these ends. Only fresh ends count: the others belong to earlier epochs.
+        Raise MissingNoteError if a slice of a fresh end has left no note."""
         return {end.table: self._count(end, is_fresh=end in fresh_ends) for end in ends}
 
     def _keeps_dead_letters(self, table: str) -> bool:
-        """Whether what is dropped of a table is kept for a person to look at."""
+        """Whether dropped records of a table are saved for a person to inspect."""
         return self.program.tables[table].bad_data == "dead_letter"
 
     def _count(self, end: Offset, *, is_fresh: bool) -> ReadSlices:

@@ -82,7 +82,7 @@ class RunSpec:
 
     @property
     def is_on_cluster(self) -> bool:
-        """Whether executors are processes of their own."""
+        """Whether executors are separate processes."""
         return self.master is not None and not is_one_jvm(self.master)
 
     @property

@@ -22,8 +22,8 @@ class Control:
         self._changed = threading.Event()
 
     def stop(self, mode: StopMode) -> None:
-        """Stop once what was read is in the output, after the epoch that is under way, or immediately; the next start
-        goes on from there in any case."""
+        """Request a stop: once the rows that were read are in the output, after the current epoch, or immediately; the
+        next start continues from there in any case."""
         if self._mode is None or _MODES.index(mode) > _MODES.index(self._mode):
             self._mode = mode
         self._changed.set()
@@ -39,10 +39,10 @@ class Control:
         return self._mode in ("checkpoint", "immediate")
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not longer than until a stop is asked for, or somebody wakes the run."""
+        """Wait until a stop is requested, something wakes the run, or the time is up."""
         self._changed.wait(seconds)
         self._changed.clear()
 
     def wake(self) -> None:
-        """Let the run look at once."""
+        """Wake the run immediately."""
         self._changed.set()

@@ -60,7 +60,7 @@ class StreamPart:
 def stream_part(
     spark: SparkSession, program: Program, epoch: EpochPart, notes: Path, limits: EpochLimits, job: str = ""
 ) -> StreamPart:
-    """Return the stream part, ready to be started. A table that several branches read is one source to Spark."""
+    """Return the stream part, ready to be started. For Spark, a table that several branches read is one source."""
     register_functions(spark, program)
     specs = scan_specs(program, epoch, notes, limits, job)
     if any(spec.spark_read for spec in specs.values()):
@@ -74,7 +74,7 @@ def stream_part(
 
 
 def register_functions(spark: SparkSession, program: Program) -> None:
-    """Let the session know every function of ours and of the user's that a program calls."""
+    """Register every function of ours and of the user's that a program calls."""
     register_kernels(spark, (*program.parts.branches, *program.parts.writes))
     register_udfs(spark, program.udfs)
 
@@ -131,6 +131,6 @@ def scan_specs(
 
 
 def _reads_time(program: Program, epoch: EpochPart) -> bool:
-    """Whether anything looks at the event time of rows."""
+    """Whether an expression reads the event time of rows."""
     nodes = (node for branch in program.parts.branches for node in walk(branch))
     return epoch.carries_time or program.parts.is_updating or any(EVENT_TIME in read_by(node) for node in nodes)

@@ -52,7 +52,7 @@ class WarmSession:
 
     @staticmethod
     def open(directory: Path, control: Control) -> WarmSession:
-        """Start Java and Spark, and warm them up until that is stopped."""
+        """Start the JVM and Spark, and warm them up until that is stopped."""
         spark = open_session(app_name="spare", log_dir=directory, master="local[1]")
         if control.mode is not None:
             return WarmSession(spark, directory)
@@ -75,11 +75,11 @@ class WarmSession:
 
     @property
     def is_alive(self) -> bool:
-        """Whether Java has not ended."""
+        """Whether the JVM has not ended."""
         return gateway_of_session().process.poll() is None
 
     def take_over(self, log_dir: Path) -> SparkSession:
-        """Return the session, for a run whose logs are kept there."""
+        """Return the session, for a run with that directory of logs."""
         log_dir.mkdir(parents=True, exist_ok=True)
         gateway, log_file = gateway_of_session(), log_dir / "spark.log"
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - Spark has no other way to its log

@@ -57,7 +57,7 @@ class WholeTasks:
     branch: WholeBranch
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """Return the slices of the table as they come."""
+        """Return the slices of the table as a stream."""
         spark.dataSource.register(source_class(self.spec, SliceNames, SLICES))
         return streamed(spark, self.spec.table.name)
 

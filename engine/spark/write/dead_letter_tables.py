@@ -42,8 +42,8 @@ class DeadLetterTable:
     sinks: Sequence[Target]
 
     def take(self, epoch: Epoch, ends: Sequence[Offset], notes: Path) -> None:
-        """Write the dead letters of an epoch, once, when every other sink has recorded it; `ends` is where those
-        source tables end in it that are planned anew for it."""
+        """Write the dead letters of an epoch, once, after every other sink has recorded it; `ends` has the ends of the
+        source tables that are planned for this epoch."""
         sending_sinks = [sink for sink in self.sinks if sink.table.name in self.senders]
         sink = self.target.open()
         writer = sink.open(epoch, 0)

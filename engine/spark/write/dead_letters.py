@@ -32,13 +32,14 @@ class DeadLetterNotes:
     _records: list[list[str]] = field(default_factory=list)
 
     def add(self, dead_letters: Sequence[DeadLetter]) -> None:
-        """Take some dead letters."""
+        """Add some dead letters."""
         for dead_letter in dead_letters:
             record = base64.b64encode(dead_letter.record).decode()
             self._records.append([dead_letter.origin, dead_letter.error, record])
 
     def close(self) -> None:
-        """Leave them. A slice without dead letters leaves no file: one that is there is of another range."""
+        """Write the dead letters of the slice. A slice without dead letters leaves no file: an existing one belongs to
+        another range."""
         if self._records:
             content = {"end": self.end, "planned": self.planned, "letters": self._records}
             notes.hand_in(_path(self.directory, self.partition, self.index), content)
@@ -47,8 +48,8 @@ class DeadLetterNotes:
 def noted_dead_letters(
     directory: Path, partition: str, slices: int, end: Position, planned: int
 ) -> Iterator[DeadLetter]:
-    """Yield the dead letters of a partition's range, in the order of its slices. Each record has one, also when a
-    reader that cuts the range otherwise has read it before."""
+    """Yield the dead letters of a partition's range, in the order of its slices, each record once, even if another
+    reader has split the range differently before."""
     origins: set[str] = set()
     for index in range(slices):
         content = notes.read(_path(directory, partition, index))

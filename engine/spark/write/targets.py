@@ -30,12 +30,12 @@ class Target:
 
     @property
     def has_event_time(self) -> bool:
-        """Whether its rows come with the event time as a last column."""
+        """Whether its rows have the event time as their last column."""
         return self.needs_event_time or self.takes_late_rows
 
     @property
     def needs_event_time(self) -> bool:
-        """Whether its writer is given the event time as a last column."""
+        """Whether its writer gets the event time as the last column."""
         return sink_kind_of(self.table).needs_event_time(self.table.options)
 
     @property
@@ -45,18 +45,18 @@ class Target:
 
     @property
     def schema(self) -> Schema:
-        """The columns that its rows come with; the writer is not given the event time unless it needs it."""
+        """Return the columns of its rows; the writer does not get the event time unless it needs it."""
         hidden = (Field(EVENT_TIME, TIMESTAMP),) if self.has_event_time else ()
         return Schema((*self.table.schema, *(CHANGES if self.is_updating else ()), *hidden))
 
     @property
     def drops_all(self) -> bool:
-        """Whether its rows need not even leave Spark; late ones do, since their minutes are told."""
+        """Whether Spark need not emit its rows; late rows are emitted, since their minutes are reported."""
         return sink_kind_of(self.table).drops_all and not self.takes_late_rows
 
     @property
     def refused(self) -> int | None:
-        """Return how many rows the sink has refused so far; None for a sink that refuses none."""
+        """Return how many rows the sink has refused so far; None for a sink that never refuses rows."""
         may_refuse = sink_kind_of(self.table).may_refuse_rows and self.table.bad_data != "fail"
         return refused_so_far(read_ledger(self.place.directory)) if may_refuse else None
 
@@ -73,11 +73,11 @@ class Target:
         return replace(self, is_updating=is_updating(write), takes_late_rows=has_late_rows(write))
 
     def epoch_of_sink(self, epoch: Epoch) -> Epoch:
-        """Return the epoch as the sink is told of it: of late rows, the watermark before says nothing."""
+        """Return the epoch as the sink gets it; for late rows, without the previous watermark."""
         return replace(epoch, watermark_before=None) if self.takes_late_rows else epoch
 
     def probe(self) -> None:
-        """Fail as an epoch would, where the sink can tell without writing one."""
+        """Raise the error of an epoch if the sink can detect it without writing one."""
         sink = self.open()
         if isinstance(sink, HasProbe):
             sink.probe()

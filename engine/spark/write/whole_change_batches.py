@@ -43,7 +43,7 @@ class WholeChanges:
             self._waiting, self._rows = [whole.slice(cut)], whole.num_rows - cut
 
     def close(self) -> bytes:
-        """Write what is left, and say what was written."""
+        """Write the rest, and return the messages of all that was written."""
         if self._rows:
             self._writer.write(self._together())
         return self._writer.close()

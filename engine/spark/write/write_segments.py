@@ -54,8 +54,8 @@ def segment_writer(targets: Sequence[Target], epoch: Epoch) -> Callable[[Iterato
 def write_task(
     targets: Sequence[Target], epoch: Epoch, results: Iterable[tuple[int, pa.RecordBatch]], task: int
 ) -> Iterator[pa.RecordBatch]:
-    """Write a task's rows, which come with the number of their sink, into the segments of each, and answer with a
-    message for each that got any."""
+    """Write a task's rows, which have the number of their sink, into the segments of each, and return a message for
+    each sink with rows."""
     clear()
     writers: dict[int, SegmentWriter] = {}
     counts: dict[int, int] = {}
@@ -78,7 +78,7 @@ def write_task(
 
 
 def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()) -> pa.RecordBatch:
-    """Return a message as it goes to the driver."""
+    """Return a message in the form in which it goes to the driver."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
     kinds = (pa.int32(), pa.int64(), pa.binary(), pa.list_(pa.int64()))
@@ -87,7 +87,7 @@ def message_of(sink: int, rows: int, content: bytes, minutes: Sequence[int] = ()
 
 
 def rows_by_sink(targets: Sequence[Target], batches: Iterator[object]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of batches for each sink that has any, under the names of its columns."""
+    """Yield the rows of batches for each sink that has any, with the names of its columns."""
     import pyarrow as pa  # noqa: PLC0415 - only tasks need it
 
     schemas = [arrow_schema(target.schema) for target in targets]
@@ -120,14 +120,14 @@ def _minutes(rows: pa.RecordBatch) -> Iterator[int]:
 
 
 def _for_writer(target: Target, rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows without an event time that the sink's writer does not know."""
+    """Return the rows without the event time if the sink's writer does not know it."""
     if target.needs_event_time or not target.has_event_time:
         return rows
     return rows.select(range(rows.num_columns - 1))
 
 
 def _refuse_nulls(table: Table, rows: pa.RecordBatch) -> None:
-    """Raise when NULL stands in a column that the sink declares NOT NULL."""
+    """Raise if a column that the sink declares NOT NULL has a NULL."""
     for declared, column in zip(table.schema, rows.columns, strict=False):
         if not declared.nullable and column.null_count:
             raise NullValueError(
