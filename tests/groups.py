@@ -45,6 +45,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=_turn)
 
 
+class AfterXdist:
+    """The part of the grouping that comes after xdist has read the marks."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Name the group in the ID of each test, which is where the scheduler of xdist looks for it.
+
+        xdist 3.8 writes the name into an attribute that pytest 9.2 does not read any more. Without it, each test would
+        be a group of its own: every process would start every server, and set up every module."""
+        for item in items if getattr(config.option, "loadgroup", False) else ():
+            mark = item.get_closest_marker("xdist_group")
+            suffix = f"@{mark.args[0]}" if mark is not None else ""
+            if not item.nodeid.endswith(suffix):
+                item._id = type(item._id).parse(item.nodeid + suffix)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(AfterXdist())
+
+
 def group_of(item: pytest.Item) -> str:
     """A test's group: the servers, Spark, the cluster, or its file, unless its tests have nothing to share."""
     needs, folder = set(getattr(item, "fixturenames", ())), folder_of(item.nodeid)
