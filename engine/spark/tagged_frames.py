@@ -22,7 +22,7 @@ TAG = "_sink"
 
 
 def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
-    """Several frames as one: the number of the frame, and a nullable struct for each with its columns."""
+    """Combine several frames into one: the number of the frame, and a nullable struct for each with its columns."""
     tagged = []
     for number, frame in enumerate(frames):
         structs = [
@@ -38,14 +38,14 @@ def tag(frames: Sequence[DataFrame], schemas: Sequence[Schema]) -> DataFrame:
 
 
 def untag(frame: DataFrame, count: int) -> list[DataFrame]:
-    """Return the frames that were tagged, apart again. A single one never was."""
+    """Split the combined frame into the original ones. A single one was never combined."""
     if count == 1:
         return [frame]
     return [frame.filter(F.col(TAG) == number).select(f"s{number}.*") for number in range(count)]
 
 
 def with_numbered_columns(frame: DataFrame) -> DataFrame:
-    """Return the frame with its columns numbered, but for the tag: pyspark cannot pass on every name that users
-    give."""
+    """Return the frame with numbered columns, except for the tag: pyspark cannot pass on every name that users
+    choose."""
     names = frame.columns
     return frame.toDF(*(name if name == TAG else f"c{index}" for index, name in enumerate(names)))

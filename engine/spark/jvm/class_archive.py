@@ -46,7 +46,7 @@ class Archive:
         return () if self.lock is None else (self.lock,)
 
     def handed_over(self) -> None:
-        """The JVM holds the lock now; drop ours, so that the lock ends with the JVM."""
+        """Release our handle of the lock, which the JVM holds now, so that the lock ends with the JVM."""
         if self.lock is not None:
             os.close(self.lock)
 
@@ -60,8 +60,8 @@ def cache_dir(env: Mapping[str, str]) -> Path:
 
 
 def find_archive(java: Java, jars: Sequence[Path], cache: Path, *, makes: bool = True) -> Archive | None:
-    """Return the archive for this Java and these folders of jars; else, when asked, the right to make it; None when
-    another JVM is just making it, or when there is no place for it."""
+    """Return the archive for this Java and these folders of jars, or, if requested, the right to create it. Return None
+    if another JVM is just creating it, or if there is no directory for it."""
     folder = cache / "classes"
     try:
         finished = folder / f"{_key(java, jars)}.jsa"
@@ -95,7 +95,7 @@ def _claim(finished: Path, major: int) -> Archive | None:
 
 
 def _is_whole(draft: Path) -> bool:
-    """The JVM writes the header last, so a file with its magic number is complete."""
+    """Whether an archive is complete: the JVM writes the header with the magic number last."""
     try:
         with draft.open("rb") as file:
             return int.from_bytes(file.read(4), "little") in _MAGIC_NUMBERS
@@ -104,7 +104,7 @@ def _is_whole(draft: Path) -> bool:
 
 
 def _key(java: Java, jars: Sequence[Path]) -> str:
-    """Return a digest of the JVM's build and of the class path as the JVM itself will check it: names, sizes, times."""
+    """Return a digest of the JVM's build and of the class path as the JVM itself checks it: names, sizes, times."""
     program = java.path.resolve()
     digest = hashlib.sha256(f"{program} {program.stat().st_size} {program.stat().st_mtime_ns}\n".encode())
     release = program.parent.parent / "release"

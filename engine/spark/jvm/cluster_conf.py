@@ -52,7 +52,7 @@ class ClusterLaunch:
 def cluster_conf(
     launch: ClusterLaunch, *, master: str, parallelism: int, engine: Path, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings that a run on a cluster has beside those of every driver."""
+    """Return the settings that a run on a cluster has in addition to those of every driver."""
     asked = launch.settings
     host, bind = driver_address(asked, master)
     variables = {
@@ -92,20 +92,20 @@ def cluster_conf(
 
 
 def python_of(settings: ClusterSettings) -> str:
-    """Return the Python of executors, relative to where they run if it comes in an archive."""
+    """Return the Python of executors, relative to their working directory if it comes in an archive."""
     if settings.executor_python is not None:
         return settings.executor_python
     return sys.executable if settings.executor_archive is None else f"{ENVIRONMENT}/bin/python"
 
 
 def driver_address(settings: ClusterSettings, master: str) -> tuple[str, str]:
-    """Return where executors reach the driver, and where it listens."""
+    """Return the address at which executors reach the driver, and the one at which it listens."""
     host = settings.driver_host or address_towards(master)
     return host, settings.driver_bind_address or host
 
 
 def local_address(host: str, port: int) -> str:
-    """Return the address of this machine that packets to a host have."""
+    """Return the address of this machine from which packets go to a host."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)
@@ -113,7 +113,7 @@ def local_address(host: str, port: int) -> str:
 
 
 def address_towards(master: str, connect: Callable[[str, int], str] = local_address) -> str:
-    """Return the address of this machine that packets to the master have. Nothing is sent."""
+    """Return the address of this machine from which packets go to the master. Nothing is sent."""
     if not master.startswith("spark://"):
         return "127.0.0.1"  # executors of `local-cluster` run on this machine
     for host, port in _HOST.findall(master.removeprefix("spark://")):
@@ -126,5 +126,5 @@ def address_towards(master: str, connect: Callable[[str, int], str] = local_addr
 
 
 def _absolute(path: str) -> str:
-    """Return a file of this machine with its whole path: Java runs elsewhere."""
+    """Return the absolute path of a file of this machine, since the JVM runs in another directory."""
     return path if "://" in path else str(Path(path).absolute())

@@ -89,8 +89,8 @@ def driver_conf(
     extra: Mapping[str, str],
     cluster: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return all settings of one driver; `extra` wins over those of a cluster, and these over ours. What they name as
-    extensions or jars comes beside ours."""
+    """Return all settings of one driver; `extra` overrides those of a cluster, which override ours. Extensions and jars
+    are added to ours."""
     more = dict(cluster or {})
     jars = ",".join(filter(None, (extra.get("spark.jars"), more.get("spark.jars"))))
     extra = {**more, **extra}
@@ -111,7 +111,8 @@ def driver_conf(
 
 
 def _local_files(master: str) -> Mapping[str, str]:
-    """Hadoop's own local file system starts a dozen processes in every epoch, each a chmod; ours does not."""
+    """Return the setting for our local file system: Hadoop's own starts a dozen processes in every epoch, each a
+    chmod."""
     return {"spark.hadoop.fs.file.impl": CLASS} if _KNOWS_OUR_CLASSES.match(master) else {}
 
 

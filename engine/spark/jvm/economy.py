@@ -26,7 +26,7 @@ not called again."""
 
 
 def economy_options(*, master: str, memory: str, quick: bool) -> Sequence[str]:
-    """Return the options of a JVM in which Spark has that master, and which has so much heap."""
+    """Return the options of a JVM with that Spark master, and with this much heap."""
     if quick:
         return ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     late = [

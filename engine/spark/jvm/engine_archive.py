@@ -42,7 +42,7 @@ exec "$python" "$@"
 
 
 def engine_archive(cache: Path, package: Path = _PACKAGE) -> Path:
-    """Return the archive of this engine, and make it if it is not in the cache."""
+    """Return the archive of this engine; create it if it is not in the cache."""
     files = [(f"{package.name}/{path.relative_to(package)}", path.read_bytes()) for path in _files(package)]
     digest = hashlib.sha256(_LAUNCH.encode())
     for name, content in files:

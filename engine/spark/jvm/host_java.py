@@ -45,8 +45,7 @@ class Door:
     """Its handle in Java."""
 
     def close(self) -> bool:
-        """End all that the driver has under way; whether nothing of it is there any more. A Java that has ended has
-        nothing."""
+        """End all work of the driver in the JVM; return whether none is left. A JVM that has ended has none."""
         millis = END_PATIENCE // timedelta(milliseconds=1)
         try:
             return answer_within(END_PATIENCE + _GRACE, lambda: bool(self.lodger.close(millis)))
@@ -56,7 +55,7 @@ class Door:
             return gateway_of_session().death() is not None
 
     def used(self) -> tuple[float, float]:
-        """Return the CPU time of its threads and tasks in Java, and how long its tasks ran. Raises TimeoutError."""
+        """Return the CPU time of its threads and tasks in the JVM, and how long its tasks ran. Raise TimeoutError."""
         return answer_within(
             _LOOK_PATIENCE, lambda: (float(self.lodger.cpuNanos()) / 1e9, float(self.lodger.taskMillis()) / 1e3)
         )
@@ -70,7 +69,7 @@ class HostJava:
 
     @staticmethod
     def open(directory: Path, *, memory: str, master: str, quick: bool) -> HostJava:
-        """Start Java and Spark."""
+        """Start the JVM and Spark."""
         spark = open_session(
             app_name="host",
             log_dir=directory,
@@ -84,12 +83,12 @@ class HostJava:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """Return the process id."""
         return gateway_of_session().process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the JVM has not ended."""
         return gateway_of_session().is_alive
 
     @property
@@ -98,12 +97,12 @@ class HostJava:
         return os.environ["PYSPARK_PYTHON"]
 
     def death(self) -> JvmDiedError | None:
-        """Return why the JVM has died, when its connection is lost; None if it lives."""
+        """Return why the JVM has died, if its connection is lost; None if it lives."""
         return java_process.death_of(gateway_of_session())
 
     def let_in(self, name: str, log: Path) -> Door:
-        """Return a door for a driver, under a name that no other has or had. What Spark says of its work goes to
-        that file. A Java that does not answer is an error."""
+        """Return a gateway for a driver, under a name that was never used before. Spark's log lines about its work go
+        to that file. Raise an error if the JVM does not answer."""
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
         assert jvm is not None
         secret = secrets.token_hex(32)
@@ -122,11 +121,11 @@ class HostJava:
             ) from error
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the JVM immediately."""
         process = gateway_of_session().process
         process.kill()
         process.wait()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the JVM."""
         close_session(self.spark)

@@ -28,7 +28,7 @@ class Java:
 
 
 def find_java(env: Mapping[str, str]) -> Java:
-    """Return the first Java that is new enough; a place that has none or an older one is passed over."""
+    """Return the first Java that is new enough; locations without one, or with an older one, are skipped."""
     rejected: list[str] = []
     for origin, program in _candidates(env):
         major = java_major(program)
@@ -43,7 +43,7 @@ def find_java(env: Mapping[str, str]) -> Java:
 
 
 def java_major(program: Path) -> int | None:
-    """Return the version of a Java program, from its `release` file or by asking it; None when it does not run."""
+    """Return the version of a Java program, from its `release` file or by running it; None if it does not run."""
     try:
         release = program.resolve(strict=True).parent.parent / "release"
         if version := _RELEASE.search(release.read_text()):

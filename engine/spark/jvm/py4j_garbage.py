@@ -18,7 +18,7 @@ class Py4jClient(Protocol):
     """The part of py4j's client that this module uses."""
 
     def garbage_collect_object(self, target_id: str, enqueue: bool = True) -> None:
-        """Remember that an object is garbage, or tell Java so at once."""
+        """Record that an object is garbage, or tell the JVM immediately."""
 
 
 class Garbage:
@@ -31,7 +31,7 @@ class Garbage:
         client.garbage_collect_object = self._send_or_drop  # type: ignore[method-assign]
 
     def end(self) -> None:
-        """Send no more; none is on its way when this returns, unless Java does not answer."""
+        """Send no more requests; none is in flight when this returns, unless the JVM does not answer."""
         sending = self._sending.acquire(timeout=_PATIENCE.total_seconds())
         self._has_ended = True
         if sending:

@@ -28,12 +28,12 @@ _HINT = "run `arroyo jars`, which fetches them (13 MB); without a network, `arro
 
 
 def s3_folder(env: Mapping[str, str]) -> Path:
-    """Return the folder of the archives, whether they are there or not: another set has another name."""
+    """Return the folder of the archives, whether it exists or not: another set has another name."""
     return cache_dir(env) / "jars" / f"s3-{hashlib.sha256(json.dumps(_PINNED).encode()).hexdigest()[:8]}"
 
 
 def has_s3_jars(env: Mapping[str, str]) -> bool:
-    """Whether they were fetched: the folder gets its name once it is complete."""
+    """Whether the archives were fetched: the folder gets its name once it is complete."""
     return s3_folder(env).is_dir()
 
 
@@ -50,8 +50,8 @@ def fetch_s3_jars(
     env: Mapping[str, str], home: Path, *, source: Path | None = None, settings: Path | None = None
 ) -> Path:
     """Fetch the archives with the Ivy of the Spark in `home`, or copy them from the folder `source`, and compare their
-    digests; return their folder. `settings` are those of Ivy, for another repository. Of several at once one fetches,
-    and a fetch that was cut short leaves nothing behind."""
+    digests; return their folder. `settings` are those of Ivy, for another repository. Concurrent callers fetch once,
+    and an interrupted fetch leaves nothing behind."""
     folder = s3_folder(env)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
@@ -67,7 +67,7 @@ def fetch_s3_jars(
 
 
 def _take(path: Path, digest: str, folder: Path) -> None:
-    """Copy an archive if it is the one that is pinned."""
+    """Copy an archive if its digest is the pinned one."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -55,13 +55,13 @@ class SharedJava(Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not been seen to end."""
+        """Whether the JVM was not seen to end."""
 
     def death(self) -> EngineError | None:
-        """Return why the JVM has died, when its connection is lost; None if it lives."""
+        """Return why the JVM has died, if its connection is lost; None if it lives."""
 
     def leave(self) -> None:
-        """End all that this process has under way there: from then on nothing there touches a file of its state."""
+        """End all work of this process in the JVM: from then on the JVM touches no file of its state."""
 
 
 def open_session(
@@ -77,10 +77,10 @@ def open_session(
     is_shared: bool = False,
     cluster: ClusterLaunch | None = None,
 ) -> SparkSession:
-    """Start Java and Spark; there is at most one session in a process. `quick` is for short runs: it starts sooner and
-    is slower at its best. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first
-    session of an environment leaves behind what lets later ones start sooner; only one that streams should. Where
-    several drivers share Java, what Spark says of the work of one goes to a log of its own."""
+    """Start the JVM and Spark; a process has at most one session. `quick` is for short runs: it starts sooner, and its
+    peak speed is lower. Spark's log goes to `log_dir`, nothing to the terminal. With `makes_archive` the first session
+    of an environment writes an archive that speeds up later starts; only a streaming session should. If drivers share
+    the JVM, each has a log of its own."""
     log_dir = log_dir.absolute()
     scratch = log_dir / f"scratch-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ def _cluster_conf(cluster: ClusterLaunch, master: str, parallelism: int, scratch
 
 
 def _archives(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Java archives that whoever runs us wants Spark to have."""
+    """Return the setting for the Java archives of `ARROYO_JARS`."""
     named = environ.get("ARROYO_JARS", "").strip()
     return {"spark.jars": named} if named else {}
 
@@ -171,7 +171,7 @@ def close_session(spark: SparkSession) -> None:
 
 
 def scratch_on_this_machine(spark: SparkSession) -> Path | None:
-    """Return the directory for files that last no longer than the session, if all tasks see it."""
+    """Return the directory for files that live as long as the session, if all tasks see it."""
     settings = spark.sparkContext.getConf()
     scratch = settings.get("spark.local.dir") if (settings.get("spark.master") or "").startswith("local[") else None
     return None if scratch is None else Path(scratch)
@@ -179,7 +179,7 @@ def scratch_on_this_machine(spark: SparkSession) -> Path | None:
 
 @contextmanager
 def closing_session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Close the session in the end."""
+    """Close the session at the end of the context."""
     try:
         yield spark
     finally:
@@ -187,7 +187,7 @@ def closing_session(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def leave_state(spark: SparkSession) -> None:
-    """Have Spark close the state of all queries that have ended: from then on it touches none of its files."""
+    """Have Spark close the state of all queries that have ended: from then on it touches none of their files."""
     java = _java_of_session()
     if not isinstance(java, java_process.Gateway):
         java.leave()
@@ -199,25 +199,25 @@ def leave_state(spark: SparkSession) -> None:
 
 
 def gateway_of_session() -> java_process.Gateway:
-    """Return the JVM behind the session of this process."""
+    """Return the gateway to the JVM of this process's own session."""
     gateway: java_process.Gateway = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     return gateway
 
 
 def set_gateway_of_session(gateway: java_process.Gateway) -> None:
-    """Know something else of that JVM from now on."""
+    """Replace what is known of that JVM."""
     SparkContext._gateway.engine_gateway = gateway  # type: ignore[union-attr] # set by `_attach`
 
 
 def _java_of_session() -> java_process.Gateway | SharedJava:
-    """Return the JVM behind the session of this process, whosever it is."""
+    """Return the JVM of this process's session, its own or a shared one."""
     java: java_process.Gateway | SharedJava = SparkContext._gateway.engine_gateway  # type: ignore[union-attr] # set by `_attach`
     return java
 
 
 def import_what_spark_will() -> None:
-    """At its first call pyspark asks this module whether there is numpy; that is imported while the JVM is still
-    starting. The module also looks for pandas, for Spark's own tests only, and that would be 0.3 s for nothing."""
+    """Import numpy while the JVM is still starting, since pyspark's first call imports it from this module. The module
+    also looks for pandas, only for Spark's own tests; hiding pandas saves 0.3 s."""
     hidden = "pandas" not in sys.modules
     if hidden:
         sys.modules["pandas"] = None  # type: ignore[assignment]  # Python's sign that there is none
@@ -248,7 +248,7 @@ def _attach(gateway: java_process.Gateway, forks: ForkServer | None, *, any_java
 
 
 def _accept_any_java() -> None:
-    """Have Spark start executors without the module `jdk.incubator.vector`, which small Java runtimes lack: they would
+    """Let Spark start executors without the module `jdk.incubator.vector`, which small Java runtimes lack: they would
     not start, and nothing that we compute uses it."""
     jvm = SparkContext._jvm
     assert jvm is not None
@@ -273,8 +273,8 @@ def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) ->
 
 
 def join_session(port: int, secret: str, python: str, java: SharedJava, environment: Mapping[str, str]) -> SparkSession:
-    """Return a session of its own in Java of a host, which has a door there for this process, and forks its workers
-    from `python`. They have this added to their environment, and serve only who wants the same."""
+    """Return a session in the JVM of a host, which has a gateway for this process. It forks its workers from `python`,
+    with this environment added, and shares them only among sessions with the same one."""
     os.environ["SPARK_HOME"] = str(java_process.spark_home())
     os.environ["PYSPARK_PYTHON"] = python
     import_what_spark_will()
@@ -292,14 +292,14 @@ def join_session(port: int, secret: str, python: str, java: SharedJava, environm
 
 
 def leave_session() -> None:
-    """Forget Java of a host."""
+    """Forget the JVM of a host."""
     _detach()
     SparkContext._active_spark_context = None
 
 
 @contextmanager
 def _keep_interrupt() -> Iterator[None]:
-    """Whoever answers Ctrl-C goes on doing so: Spark's context puts itself in that place, in the main thread."""
+    """Restore the handler of Ctrl-C, which Spark's context replaces in the main thread."""
     answers = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -319,9 +319,9 @@ def _detach() -> None:
 
 @contextmanager
 def death_explained() -> Iterator[None]:
-    """Whatever breaks inside because Java has ended is the error that says how it did. Its own death shows as anything:
-    a refused connection, an answer that is empty, a query that is not active any more, or an error of Spark's from a
-    JVM that was asked to end. Where it lives, such an error is named as long as the JVM can tell its text."""
+    """Turn errors that the end of the JVM causes into the error that explains this end. The cause shows in many ways: a
+    refused connection, an empty answer, a query that is not active, or an error of Spark's from a JVM that was asked to
+    end. If the JVM lives, such an error is explained while the JVM can still return its text."""
     java = _java_of_session()
     try:
         yield

@@ -81,8 +81,8 @@ class JvmLog:
         return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
 
     def last_words(self) -> str:
-        """Return the end of what it has said, past its logger or else in its log, where warnings say nothing of an end.
-        Tracebacks of Python workers are left out."""
+        """Return the end of the JVM's output, outside of its logger or else in its log, where warnings do not explain
+        an end. Tracebacks of Python workers are left out."""
         words = _TRACEBACK.sub("", _end_of(noise_of(self.path), self.noise_begin)).strip()
         if not words:
             errors = _FIRST_ERROR.search(_end_of(self.path, self.begin))
@@ -103,11 +103,11 @@ class Gateway:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not been seen to end."""
+        """Whether the JVM was not seen to end."""
         return self.process.poll() is None
 
     def death(self) -> EngineError | None:
-        """Return why the JVM has died, when its connection is lost; None if it lives."""
+        """Return why the JVM has died, if its connection is lost; None if it lives."""
         return death_of(self)
 
 
@@ -135,7 +135,7 @@ def spark_home() -> Path:
 def start_gateway(
     java: Java, conf: Mapping[str, str], *, memory: str, quick: bool, log_file: Path, archive: Archive | None = None
 ) -> Gateway:
-    """Start a JVM with Spark's configuration in it and wait until it answers."""
+    """Start a JVM with Spark's configuration and wait until it answers."""
     return wait_until_ready(launch(java, conf, memory=memory, quick=quick, log_file=log_file, archive=archive))
 
 
@@ -150,9 +150,9 @@ def launch(
     is_shared: bool = False,
     folder: Path | None = None,
 ) -> StartedJvm:
-    """Start a JVM and return at once. `quick` trades peak speed for a start-up with a third of the work; an archive
-    of loaded classes is used, or made when this JVM ends. One that several drivers share keeps a log for each.
-    It runs in `folder`, else where this process does."""
+    """Start a JVM and return immediately. `quick` trades peak speed for a start-up with a third of the work; an archive
+    of loaded classes is used, or written when this JVM ends. A JVM that several drivers share keeps a log for each. It
+    runs in `folder`, by default in the directory of this process."""
     home = spark_home()
     log_file.parent.mkdir(parents=True, exist_ok=True)
     handshake = Path(tempfile.mkdtemp(prefix="arroyo-jvm-"))
@@ -198,7 +198,7 @@ def folders_of_jars(home: Path) -> tuple[Path, ...]:
 
 
 def environment_of_processes() -> dict[str, str]:
-    """Return the environment of a JVM and of its Python processes, but for what only the JVM is told."""
+    """Return the environment of a JVM and of its Python processes, without the variables that only the JVM gets."""
     # with SPARK_HOME set, every Python process of Spark's would import pyspark from its zip: 0.5 s of compiling
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_") and key != "SPARK_HOME"}
     # pydantic need not look for plug-ins among the installed packages either
@@ -206,7 +206,8 @@ def environment_of_processes() -> dict[str, str]:
 
 
 def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) -> Gateway:
-    """Wait until the JVM has said where it listens; one that ended or is too slow is an error with its last words."""
+    """Wait until the JVM has reported its port; if it ends or is too slow, raise an error with the end of its
+    output."""
     connection = started.handshake / "connection"
     give_up = time.monotonic() + deadline.total_seconds()
     try:
@@ -231,7 +232,7 @@ def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) 
 
 
 def _end_of(path: Path, begin: int) -> str:
-    """Return the end of a file, of what came after its first bytes; empty where there is none."""
+    """Return the end of a file, of what follows its first bytes; empty if there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(begin, _size(path) - _TAIL_BYTES))
@@ -241,8 +242,8 @@ def _end_of(path: Path, begin: int) -> str:
 
 
 def stop(gateway: Gateway, deadline: timedelta = EXIT_DEADLINE) -> None:
-    """End a JVM: close its input, and kill it when it has not ended by the deadline. One that writes the class archive
-    is left to finish that by itself."""
+    """Stop a JVM: close its input, and kill it if it has not ended by the deadline. A JVM that writes the class archive
+    may finish that."""
     if gateway.is_archiving and gateway.process.stdin:
         gateway.process.stdin.close()
         _leaving.append(gateway.process)

@@ -49,7 +49,8 @@ _FIXED: Mapping[str, str] = {
 
 @contextmanager
 def state_in_bucket(spark: SparkSession, checkpoint: Path, url: str | None) -> Iterator[None]:
-    """Have the queries that start meanwhile keep the state of this checkpoint below a prefix; None keeps it local."""
+    """Let the queries that start in the context store the state of this checkpoint below a prefix; None keeps it
+    local."""
     if url is None:
         yield
         return
@@ -98,7 +99,7 @@ def _access(prefix: Prefix) -> Mapping[str, str]:
 
 
 def _refuse_missing_jars(spark: SparkSession) -> None:
-    """Raise MissingJarsError if the JVM does not have S3A: it was started before that was installed."""
+    """Raise MissingJarsError if the JVM lacks S3A, because it was started before S3A was installed."""
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
     assert jvm is not None
     if not jvm.java.lang.ClassLoader.getSystemResource(f"{_S3A.replace('.', '/')}/S3AFileSystem.class"):

@@ -55,7 +55,7 @@ class Lowering:
     udfs: Udfs = NO_UDFS
 
     def lower(self, node: Node) -> DataFrame:
-        """Return the frame of a relation: the columns of its schema, then what is hidden."""
+        """Return the frame of a relation: the columns of its schema, then the hidden ones."""
         match node:
             case Scan(table):
                 return lower_scan(node, self.tables[table])
@@ -94,7 +94,7 @@ class Lowering:
         raise TypeError(type(node).__name__)
 
     def _below_filter(self, node: Filter) -> DataFrame:
-        """Lower the input of a filter; a ranking whose first places alone are used sorts no other rows."""
+        """Lower the input of a filter. A ranking of which only the first places are used sorts no other rows."""
         ranked = leading_rows(node)
         if ranked is None:
             return self.lower(node.input)
@@ -111,11 +111,11 @@ class Lowering:
 
 
 def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table], udfs: Udfs) -> Lowering:
-    """For the stream part."""
+    """Return the lowering of the stream part."""
     numbers = count()
 
     def name_late_rows(rows: Node) -> str:
-        """Return a number, and the table that the rows are of, if they are of one only."""
+        """Return a number for late rows, and their table if they are of a single one."""
         sources = {node.table for node in walk(rows) if isinstance(node, Scan)}
         return " ".join([f"late{next(numbers)}", *(sources if len(sources) == 1 else ())])
 
@@ -123,5 +123,5 @@ def stream_lowering(tables: Mapping[str, DataFrame], lookups: Mapping[str, Table
 
 
 def epoch_lowering(branches: Sequence[DataFrame], lookups: Mapping[str, Table]) -> Lowering:
-    """For the epoch part."""
+    """Return the lowering of the epoch part."""
     return Lowering({}, branches, None, lookups)

@@ -15,8 +15,8 @@ _TIMES = ("__left_time", "__right_time")
 
 
 def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the join of two frames of one epoch. NULL equals nothing; a row's time is that of its window, which
-    both sides agree on, and one of them may be missing."""
+    """Return the join of two frames of one epoch. NULL equals nothing. A row's time is that of its window, on which
+    both sides agree, or of the side that is not missing."""
     timed = EVENT_TIME in left.columns and EVENT_TIME in right.columns
     sides = [
         rows.select(*map(quoted, side.schema.names), *([F.col(EVENT_TIME).alias(time)] if timed else []))
@@ -34,5 +34,5 @@ def lower_window_join(node: WindowJoin, left: DataFrame, right: DataFrame) -> Da
 
 
 def equality(value: str, other: str) -> str:
-    """Return the test that two values are the same and neither is NULL."""
+    """Return the test that two values are equal and neither is NULL."""
     return f"({value} = {other})"

@@ -24,8 +24,8 @@ _ROW = "_looked_up"
 
 
 def lower_lookup_join(node: LookupJoin, rows: DataFrame, table: Table) -> DataFrame:
-    """Return the columns of the input and of the table. The rows that were found come as one struct, so only the
-    keys leave the JVM; that it is not deterministic keeps Spark from asking twice."""
+    """Return the columns of the input and of the table. The found rows arrive as one struct, so only the keys leave the
+    JVM; since the call counts as nondeterministic, Spark does not make it twice."""
     from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415 - it imports pandas
 
     spec = LookupSpec(narrow_table(table, node.columns), node.columns, uuid4().hex)

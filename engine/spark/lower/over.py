@@ -22,7 +22,7 @@ _PLACE = "__place"
 
 
 def lower_over(node: Over, rows: DataFrame) -> DataFrame:
-    """Return the rows with the new columns behind those of the schema."""
+    """Return the rows with the new columns after those of the schema."""
     names = node.input.schema.names
     hidden = [name for name in rows.columns if name not in names]
     computed = [F.expr(_over_sql(over)).cast(to_spark(over.type)).alias(over.name) for over in node.functions]
@@ -30,7 +30,7 @@ def lower_over(node: Over, rows: DataFrame) -> DataFrame:
 
 
 def lower_leading(leading: Leading, rows: DataFrame) -> DataFrame:
-    """Return the rows that may be among the first ones of their window, and some others."""
+    """Return a superset of the first rows of each window."""
     window = quoted(leading.window)
     start, end = F.unix_micros(window["start"]), F.unix_micros(window["end"])
     value = quoted(leading.value.name)
@@ -39,7 +39,7 @@ def lower_leading(leading: Leading, rows: DataFrame) -> DataFrame:
 
 
 def lower_top(node: Top, rows: DataFrame) -> DataFrame:
-    """Return the rows that are wanted of each window, the windows one after the other, each in its order."""
+    """Return the rows of each window up to the limit, one window after the other, each in its order."""
     order = ", ".join(map(_order_sql, node.order))
     window = quote_name(node.window)
     if node.limit is not None or node.offset:

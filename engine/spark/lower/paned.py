@@ -23,7 +23,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def lower_panes(node: WindowAggregate, open_rows: DataFrame) -> DataFrame:
-    """Return the rows of windows that are over, of rows that have an open window."""
+    """Return the rows of closed windows, given rows that have an open window."""
     assert node.by_pane is not None
     columns = [F.expr(to_sql(expr)).alias(name) for name, expr in _columns_read(node).items()]
     keys = [Column(f"k{index}", key.expr.type) for index, key in enumerate(node.keys)]

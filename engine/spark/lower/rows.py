@@ -18,12 +18,12 @@ EVENT_TIME_MARK = {"spark.watermarkDelayMs": 0}
 
 
 def lower_scan(node: Scan | Fused | Partials, table: DataFrame) -> DataFrame:
-    """Return the columns that are wanted of a table that was opened by `open_table`."""
+    """Return the columns that the plan reads of a table that was opened by `open_table`."""
     return table.select(*(quoted(name) for name in node.schema.names), *hidden_in(table.columns, node.schema.names))
 
 
 def open_table(raw: DataFrame) -> DataFrame:
-    """Return a source's rows without its heartbeats, and with its watermark as Spark's, when it has them."""
+    """Return a source's rows without its heartbeats, and with its watermark as Spark's, if it has one."""
     if HEARTBEAT not in raw.columns:
         return raw
     # User filters, and the loss of the heartbeats, stay above the watermark. Were they pushed below it, the rows they
@@ -35,9 +35,9 @@ def open_table(raw: DataFrame) -> DataFrame:
 
 
 def lower_filter(node: Filter, rows: DataFrame, *, is_streamed: bool) -> DataFrame:
-    """Return the rows for which a condition is true. Spark would push one that looks at keys only below the windows
-    of the stream part, and what they keep would depend on what is done with their rows; of one that NULL cannot pass
-    it would push that much."""
+    """Return the rows for which a condition is true. Spark may not push it below the windows of the stream part: it
+    would push conditions over keys, and parts of those that reject NULL, and the state of the windows would depend on
+    the query over their rows."""
     condition = to_sql(node.condition)
     if is_streamed and any(isinstance(below, WindowAggregate) for below in walk(node.input)):
         return rows.filter(_barred(f"coalesce({condition}, false)"))
@@ -45,20 +45,20 @@ def lower_filter(node: Filter, rows: DataFrame, *, is_streamed: bool) -> DataFra
 
 
 def _barred(condition: str) -> str:
-    """Return a condition that is one conjunct and not deterministic: it stays where it is, and others stay above it."""
+    """Return a condition as one nondeterministic conjunct: it stays in its position, and others stay above it."""
     return f"({condition}) = (spark_partition_id() >= 0)"
 
 
 def lower_project(node: Project, rows: DataFrame) -> DataFrame:
-    """Return the expressions, and what is hidden."""
+    """Return the expressions, and the hidden columns."""
     rows, exprs = with_calls(rows, [item.expr for item in node.columns])
     columns = [F.expr(to_sql(expr)).alias(item.name) for expr, item in zip(exprs, node.columns, strict=True)]
     return rows.select(*columns, *hidden_in(rows.columns, node.input.schema.names))
 
 
 def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
-    """Return the rows of all parts, by position. Beside rows that change, those that do not are all added, each by
-    itself."""
+    """Return the rows of all inputs, by position. If one of them has changelog rows, each row of the others is an
+    insert."""
     names = node.schema.names
     hidden = [hidden_in(part.columns, relation.schema.names) for relation, part in zip(node.inputs, parts, strict=True)]
     sides = [
@@ -78,10 +78,10 @@ def lower_union(node: Union, parts: list[DataFrame]) -> DataFrame:
 
 
 def _all_added(columns: list[Column], rows: DataFrame) -> DataFrame:
-    """Return rows that are only ever added, as changes: equal ones have the same id."""
+    """Return rows of an append-only input as inserts; equal rows have the same id."""
     return rows.withColumns({RETRACT: F.lit(False), ROW_ID: F.expr(hash_to_sql(columns))})
 
 
 def quoted(name: str):  # type: ignore[no-untyped-def]  # pyspark.sql.Column has two homes
-    """The column of exactly that name."""
+    """Return the column of exactly that name."""
     return F.col("`" + name.replace("`", "``") + "`")

@@ -14,8 +14,8 @@ from engine.spark.printers.udfs import is_udf, uncopied
 
 def with_calls(rows: DataFrame, exprs: Sequence[Expr]) -> tuple[DataFrame, Sequence[Expr]]:
     """Return the rows with a column for each different call in the expressions, the innermost first, and the
-    expressions over those columns. To Spark the columns are not deterministic: left to itself it would compute such
-    a column again wherever it is read, and in conditions that it pushes below."""
+    expressions over those columns. The columns count as nondeterministic: otherwise Spark would compute such a column
+    again for each use, and inside conditions that it pushes down."""
     count = 0
     while calls := _innermost(exprs):
         columns = {
@@ -32,7 +32,7 @@ def _reading(columns: Mapping[Call, Column]) -> Callable[[Expr], Expr | None]:
 
 
 def _innermost(exprs: Sequence[Expr]) -> Sequence[Call]:
-    """Return the different calls that have no other in them."""
+    """Return the different calls that contain no other."""
     calls = [part for expr in exprs for part in walk(expr) if isinstance(part, Call) and is_udf(part)]
     return list(dict.fromkeys(call for call in calls if not any(map(_has_call, children(call)))))
 

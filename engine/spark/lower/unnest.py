@@ -12,7 +12,7 @@ from engine.spark.printers.expressions import to_sql
 
 
 def lower_unnest(node: Unnest, rows: DataFrame) -> DataFrame:
-    """Return the row once for every element. A row that can be taken back gives each of them an id of its own."""
+    """Return the row once for every element. In a changelog each of them gets an id of its own."""
     columns = [quoted(name) for name in node.input.schema.names]
     element = F.explode(F.expr(to_sql(node.array))).alias(node.name)
     hidden = hidden_in(rows.columns, node.input.schema.names)

@@ -49,7 +49,7 @@ CHANGE = (
 
 
 def lower_updating_aggregate(node: UpdatingAggregate, rows: DataFrame, udfs: Udfs) -> DataFrame:
-    """Return the changes of the aggregation, with the hidden columns of changes."""
+    """Return the changelog of the aggregation, with its hidden columns."""
     one_by_one = _taken_one_by_one(node)
     spec = aggregate_spec(node, udfs)
     columns = [F.expr(to_sql(expr)).alias(name) for name, expr in columns_read(node).items()]
@@ -89,7 +89,7 @@ def aggregate_spec(node: UpdatingAggregate, udfs: Udfs) -> AggregateSpec:
 
 
 def _taken_one_by_one(node: UpdatingAggregate) -> Set[Aggregate]:
-    """Return the user's aggregates that take rows one by one."""
+    """Return the user's aggregates that take one row at a time."""
     calls = (column.aggregate for column in node.aggregates)
     only_appends = not is_updating(node.input)
     return {call for call in calls if call.takes != "all" and not needs_values(call, only_appends=only_appends)}
@@ -122,7 +122,7 @@ def _merged_columns(partials: Partials, aggregates: Sequence[NamedAggregate]) ->
 
 
 def _hash_of_values(node: UpdatingAggregate, index: int, measure: Measure) -> str:
-    """Return the hash by which a value that is kept is known."""
+    """Return the hash that identifies a stored value."""
     values = [Column(f"a{index}_{place}", kind) for place, kind in enumerate(measure.arguments)]
     values += [Column(f"o{index}_{place}", sorting.type) for place, sorting in enumerate(measure.order)]
     if not values:
@@ -131,7 +131,8 @@ def _hash_of_values(node: UpdatingAggregate, index: int, measure: Measure) -> st
 
 
 def _measure(call: Aggregate, udf: Udf | None) -> Measure:
-    """Return how an aggregate is kept: a user's as all rows of the group, unless it takes them one by one."""
+    """Return the state of an aggregate: for a user's aggregate all rows of the group, unless it takes one row at a
+    time."""
     kinds = tuple(argument.type for argument in call.arguments)
     result: types.Type = call.type
     function = call.function
@@ -144,7 +145,7 @@ def _measure(call: Aggregate, udf: Udf | None) -> Measure:
 
 
 def _called(node: UpdatingAggregate, one_by_one: Set[Aggregate], rows: DataFrame) -> DataFrame:
-    """Return the rows with the user's aggregates called over what was gathered for them."""
+    """Return the rows with the user's aggregates called over their gathered values."""
     calls = {column.name: column.aggregate for column in node.aggregates if column.aggregate not in one_by_one}
     columns = {
         name: F.expr(udf_to_sql(call.function, [quote_name(name)]))
@@ -155,7 +156,7 @@ def _called(node: UpdatingAggregate, one_by_one: Set[Aggregate], rows: DataFrame
 
 
 def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the rows of the join as they come and go, with the hidden columns of changes if any can go."""
+    """Return the rows of the join, with the hidden columns of changelog rows if any row can be retracted."""
     apart = None if node.condition is None else split_condition(node.condition, node.left.schema, node.right.schema)
     extras = (apart.left, apart.right) if apart else ((), ())
     has_watermark = WATERMARK in left.columns and WATERMARK in right.columns and not is_updating(node)
@@ -187,7 +188,7 @@ def lower_updating_join(node: UpdatingJoin, left: DataFrame, right: DataFrame) -
 
 
 def _hidden_of(spec: JoinSpec) -> tuple[Field, ...]:
-    """The hidden columns of the joined rows."""
+    """Return the hidden columns of the joined rows."""
     ends = CHANGE if spec.changes else CHANGE[:1]
     return (*ends, Field(WATERMARK, types.TIMESTAMP)) if spec.has_watermark else ends
 
@@ -212,8 +213,8 @@ def _with_hashes(
     number: int,
     hidden: list[str],
 ) -> DataFrame:
-    """Return one side with its own columns under other names, and the hashes by which rows are known. A row that no
-    other can match, since a key is NULL, is matched by itself."""
+    """Return one side with its own columns under other names, and the hashes that identify its rows. A row without a
+    match, since a key is NULL, is alone in its group."""
     values = [Column(field.name, field.type) for field in schema]
     changes = RETRACT in hidden
     row_id = Column(ROW_ID, types.BIGINT)
@@ -240,5 +241,5 @@ def _schema_of(columns: tuple[Named, ...]) -> Schema:
 
 
 def numbered(schema: Schema, prefix: str = "c") -> Schema:
-    """Rename the columns to safe names that are numbered."""
+    """Rename the columns to safe, numbered names."""
     return Schema(tuple(Field(f"{prefix}{index}", field.type, field.nullable) for index, field in enumerate(schema)))

@@ -23,7 +23,7 @@ from engine.updating.top import TopOperator, TopSpec
 
 
 def lower_updating_top(node: UpdatingTop, rows: DataFrame) -> DataFrame:
-    """Return the changes of the ranking, with the hidden columns of changes."""
+    """Return the changelog of the ranking, with its hidden columns."""
     spec = _spec_of(node)
     inputs = [Column(field.name, field.type) for field in node.input.schema]
     exprs: list[Expr] = [*inputs, *(order.expr for order in node.order), *node.partition]

@@ -61,7 +61,7 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
 
 
 def lower_late_rows(node: LateRows, rows: DataFrame) -> DataFrame:
-    """Return the rows that windows leave out, by the same test as theirs."""
+    """Return the rows that windows leave out as late, by the same test as the windows."""
     times = [
         F.col(EVENT_TIME).alias(LATE_TIME.name, metadata={}),
         F.col(WATERMARK).alias(LATE_WATERMARK.name, metadata={}),
@@ -81,15 +81,15 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
 def _without_late(
     rows: DataFrame, window: Window, late: str | None, count: Callable[[SparkColumn], SparkColumn]
 ) -> DataFrame:
-    """Return the rows that still have an open window; `count` counts the others."""
+    """Return the rows that have an open window; `count` counts the others."""
     is_late = _is_late(window)
     observed = rows if late is None else rows.observe(late, count(is_late).alias("late"))
     return observed.filter(~is_late)
 
 
 def _gap_of_rows(node: WindowAggregate, gap: timedelta) -> SparkColumn | str:
-    """Return how long a session lasts after a row's event time. Spark joins rows that are exactly the gap apart, we do
-    not, so its gap is one microsecond shorter."""
+    """Return how long a session lasts after a row's event time. Spark merges rows that are exactly the gap apart, and
+    we do not, so its gap is one microsecond shorter."""
     if not isinstance(node.input, Partials):
         return _spell(gap - _TICK)
     micros = f"unix_micros({LAST_TIME.name}) - unix_micros({EVENT_TIME}) + {_micros(gap - _TICK)}L"
@@ -107,12 +107,13 @@ def _count_merged(condition: SparkColumn) -> SparkColumn:
 
 
 def _is_late(window: Window) -> SparkColumn:
-    """Whether no window of a row is open. For Spark none is that has ended in 1970: its watermarks begin there."""
+    """Whether no window of a row is open. A window that has ended in 1970 is always open for Spark, whose watermarks
+    begin there."""
     return F.expr(f"{_last_end(window)} <= greatest(unix_micros({WATERMARK}), 0L)")
 
 
 def _last_end(window: Window) -> str:
-    """Return the end of the last window that contains a row on its own, in microseconds."""
+    """Return the end of the last window that contains a row by itself, in microseconds."""
     time = f"unix_micros({EVENT_TIME})"
     match window:
         case Tumble(width):
@@ -131,8 +132,8 @@ def _prepared(node: WindowAggregate, rows: DataFrame) -> DataFrame:
 
 
 def _with_some_key(node: WindowAggregate, rows: DataFrame) -> DataFrame:
-    """Spark has no sessions of all rows together: without a key that is made of columns there is one that is false for
-    every row, in a way that Spark does not see."""
+    """Add a key that is false for every row if no key has columns, in a form that Spark does not recognise as constant:
+    Spark has no sessions without a key."""
     if any(columns_of(key.expr) for key in node.keys):
         return rows
     return rows.withColumn(_key(len(node.keys)), F.expr("spark_partition_id() < 0"))

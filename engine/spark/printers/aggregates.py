@@ -25,7 +25,7 @@ class Spelling:
     """The OVER clause, for a window function."""
 
     def of(self, name: str, *arguments: str, behind: str = "") -> str:
-        """Spark's aggregate of that name over the rows that take part; `behind` stands after its filter."""
+        """Return Spark's aggregate of that name over the rows that pass the filter; `behind` follows the filter."""
         distinct = "DISTINCT " if self.aggregate.distinct else ""
         condition = self.aggregate.condition
         where = "" if condition is None else f" FILTER (WHERE {to_sql(condition)})"
@@ -36,7 +36,7 @@ AggregateForm: TypeAlias = Callable[[Spelling], str]
 
 
 def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
-    """Return the aggregate as text; without a form it has the same name, arguments and meaning in Spark."""
+    """Return the aggregate as text; without a form of its own it has the same name, arguments and meaning in Spark."""
     spelling = Spelling(aggregate, [to_sql(argument) for argument in aggregate.arguments], over)
     if aggregate.function not in AGGREGATES:
         rows = replace(spelling, arguments=[rows_to_sql(spelling.arguments)])
@@ -46,7 +46,7 @@ def aggregate_to_sql(aggregate: Aggregate, over: str = "") -> str:
 
 
 def distinct_to_sql(aggregate: Aggregate) -> str:
-    """Return an aggregate of different values for a stream, which knows sets of values but no DISTINCT."""
+    """Return an aggregate of distinct values for a stream, which supports sets of values but no DISTINCT."""
     values = Spelling(replace(aggregate, distinct=False), [])
     value_set = values.of("collect_set", to_sql(aggregate.arguments[0]))
     kind = type_to_sql(aggregate.type)
@@ -80,8 +80,8 @@ def _last_value(call: Spelling) -> str:
 
 
 def _edge(call: Spelling, *, first: bool) -> str:
-    """Return the value of the first or last row. Where all orders go the same way it is the least or greatest in an
-    order of structs, for which only one row is kept."""
+    """Return the value of the first or last row. If all orders have the same direction it is the least or greatest in
+    an order of structs, for which only one row is stored."""
     order = call.aggregate.order
     if not order:
         return call.of("first_value" if first else "last_value", call.arguments[0])
@@ -101,7 +101,7 @@ def _nth_value(call: Spelling) -> str:
 
 
 def _in_order(call: Spelling) -> str:
-    """Return all values in an array: as they came, or in the order that is asked for."""
+    """Return all values in an array: in the requested order, or as they arrived."""
     order = call.aggregate.order
     if not order:
         return call.of("collect_list", call.arguments[0], behind=" RESPECT NULLS")
@@ -125,7 +125,8 @@ def _unless_empty(gathered: str) -> str:
 
 
 def _median(call: Spelling) -> str:
-    """Spark's is a DOUBLE, in which large whole numbers and decimals are not exact, and sees no frames."""
+    """Return the median. Spark's is a DOUBLE, which cannot represent large whole numbers and decimals exactly, and does
+    not support frames."""
     kind, value = call.aggregate.type, call.arguments[0]
     if isinstance(kind, types.Float) and not call.over:
         return f"CAST({call.of('median', value)} AS {type_to_sql(kind)})"
@@ -136,7 +137,7 @@ def _median(call: Spelling) -> str:
 
 
 def _half_way(low: str, high: str, kind: types.Type) -> str:
-    """Return the mean of two values; what the type cannot hold of it is cut off, as in Arroyo."""
+    """Return the mean of two values, truncated to the type, as in Arroyo."""
     match kind:
         case types.Integer():
             both = f"CAST(CAST({low} AS DECIMAL(20, 0)) + CAST({high} AS DECIMAL(20, 0)) AS DECIMAL(21, 0))"
@@ -149,7 +150,7 @@ def _half_way(low: str, high: str, kind: types.Type) -> str:
 
 
 def _percentile_cont(call: Spelling) -> str:
-    """Between the two values at the place of the share."""
+    """Return the value that interpolates linearly between the neighbours of the share."""
     value, share = call.arguments
     place = f"({share} * (size(v) - 1))"
     low, high = f"get(v, CAST(floor({place}) AS INT))", f"get(v, CAST(ceil({place}) AS INT))"
@@ -158,19 +159,20 @@ def _percentile_cont(call: Spelling) -> str:
 
 
 def _percentile_disc(call: Spelling) -> str:
-    """By decimals, in which a share of the number of values is exact."""
+    """Return the first value whose rank reaches the share. It uses decimals, in which a share of the number of values
+    is exact."""
     value, share = call.arguments
     place = f"CAST(ceil(CAST({share} AS DECIMAL(17, 16)) * size(v)) AS INT)"
     return _of_sorted(call, value, f"get(v, greatest({place}, 1) - 1)")
 
 
 def _of_sorted(call: Spelling, value: str, result: str) -> str:
-    """Return the result of the values, sorted once, under the name v."""
+    """Return an expression over the values, which are sorted once and named v."""
     return f"get(transform(array(array_sort({call.of('collect_list', value)})), v -> {result}), 0)"
 
 
 def _mode(call: Spelling) -> str:
-    """Return the longest run of equal values among the sorted ones. Spark's own sees no frames."""
+    """Return the longest run of equal values among the sorted ones. Spark's own does not support frames."""
     run = "struct(p AS v, CASE WHEN s.last.v = p THEN s.last.n + 1 ELSE 1 END AS n)"
     kind = type_to_sql(call.aggregate.type)
     nothing = f"struct(CAST(NULL AS {kind}) AS v, 0 AS n)"
@@ -181,18 +183,19 @@ def _mode(call: Spelling) -> str:
 
 
 def _corr(call: Spelling) -> str:
-    """Spark's fails where a side is always the same."""
+    """Return the correlation. Spark's own fails if all values of one side are equal."""
     sides = [f"sqrt(nullif({call.of(name, *call.arguments)}, 0))" for name in ("regr_sxx", "regr_syy")]
     return f"{call.of('regr_sxy', *call.arguments)} / ({' * '.join(sides)})"
 
 
 def _regr_r2(call: Spelling) -> str:
-    """Spark's is 1 where y is always the same."""
+    """Return R squared. Spark's own is 1 if all values of y are equal."""
     return f"CASE WHEN {call.of('regr_syy', *call.arguments)} <> 0 THEN {call.of('regr_r2', *call.arguments)} END"
 
 
 def _approx_distinct(call: Spelling) -> str:
-    """By hashes, since a sketch takes few types; a sketch of few values is a list of them, so it is exact."""
+    """Return the estimated number of distinct values, by hashes, since a sketch takes few types. A sketch of few values
+    is a list of them, so it is exact."""
     value = call.arguments[0]
     sketch = call.of("hll_sketch_agg", f"CASE WHEN {value} IS NOT NULL THEN xxhash64({value}) END", "14")
     return f"hll_sketch_estimate({sketch})"
@@ -207,7 +210,7 @@ def _approx_percentile(call: Spelling) -> str:
 
 
 def _around(call: Spelling, share: str) -> str:
-    """Half-way between the values on both sides of the share, so that the median of few values is the median."""
+    """Return the mean of the values on both sides of the share, so that the median of few values is exact."""
     shares = f"array({share}, least({share} + 1e-9D, 1D))"
     neighbours = call.of("approx_percentile", call.arguments[0], shares, "10000")
     low, high = f"{neighbours}[0]", f"{neighbours}[1]"
@@ -215,7 +218,7 @@ def _around(call: Spelling, share: str) -> str:
 
 
 def _weighted_percentile(call: Spelling) -> str:
-    """Arroyo counts the rows and not their weights, see the declaration."""
+    """Return the weighted percentile. Arroyo counts the rows and not their weights, see the declaration."""
     value, weight, share = call.arguments
     pair = f"CASE WHEN {value} IS NOT NULL AND {weight} IS NOT NULL THEN struct({value} AS v, {weight} AS w) END"
     pairs = f"array_sort({call.of('collect_list', pair)})"

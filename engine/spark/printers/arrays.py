@@ -78,7 +78,7 @@ def _join(call: Call, arguments: Sequence[str]) -> str:
 
 
 def _lengths(array: str, kind: types.Type) -> list[str]:
-    """Return the length of the array, and that of the first one inside each."""
+    """Return the length of the array, and that of the first element of each level inside."""
     lengths = []
     while isinstance(kind, types.Array):
         lengths.append(f"CAST(array_size({array}) AS BIGINT)")

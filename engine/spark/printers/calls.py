@@ -27,7 +27,7 @@ FORMS: Mapping[str, Form] = {**OPERATORS, **MATH, **TEXT, **HASHING, **TIME, **A
 
 
 def call_to_sql(call: Call, arguments: Sequence[str], when: str | None = None) -> str:
-    """Return the call with its arguments, and what guards it, already printed; the text can stand inside any other."""
+    """Return the call, given its printed arguments and guards; the text can be embedded in any other."""
     if is_udf(call):
         return udf_to_sql(call.function, arguments, when)
     text = _form_to_sql(call, arguments)
@@ -58,7 +58,7 @@ def _form_to_sql(call: Call, arguments: Sequence[str]) -> str | None:
 
 
 def _kernel_to_sql(call: Call, arguments: Sequence[str]) -> str:
-    """Return the call of a kernel; a missing answer fails only where the value is asked for."""
+    """Return the call of a kernel; a missing result fails only if the value is used."""
     text = f"{name_of_kernel(call)}({', '.join(arguments)})"
     if FUNCTIONS[call.function].nullable is not any:
         return text

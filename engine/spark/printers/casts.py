@@ -18,7 +18,7 @@ _FIRST_GROUP = text_to_sql("$1")
 
 
 def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: bool = False) -> str:
-    """Return the text `value`, which is of type `source`, as a `target`; a value that does not fit fails, or is
+    """Return the text `value`, which has the type `source`, as a `target`; a value that does not fit fails, or is
     NULL."""
     match source, target:
         case (types.Array(), types.Array()) | (types.Struct(), types.Struct()) if not can_coerce(source, target):
@@ -47,7 +47,7 @@ def cast_to_sql(value: str, source: types.Type, target: types.Type, *, lenient: 
 
 
 def _inside(value: str, source: types.Type, target: types.Type, *, lenient: bool) -> str:
-    """Arrays and structs part by part, since Spark has other spellings and ranges than we do."""
+    """Cast arrays and structs element by element, since Spark has other spellings and ranges than we do."""
     match source, target:
         case types.Array(x), types.Array(y):
             return f"transform({value}, {ITEM} -> {cast_to_sql(ITEM, x, y, lenient=lenient)})"
@@ -62,7 +62,7 @@ def _inside(value: str, source: types.Type, target: types.Type, *, lenient: bool
 
 
 def micros_to_sql(number: str, per_microsecond: int) -> str:
-    """Return the instant that many parts of a microsecond after the epoch, cut down to the microsecond."""
+    """Return the instant that many fractions of a microsecond after the epoch, truncated to the microsecond."""
     below = f"CAST({number} % {per_microsecond}L < 0L AS BIGINT)"
     return f"timestamp_micros({number} div {per_microsecond}L - {below})"
 
@@ -71,7 +71,7 @@ _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
 def _interval_as_text(value: str) -> str:
-    """`1 day 02:00:00.5`, as in Postgres."""
+    """Format an interval as in Postgres: `1 day 02:00:00.5`."""
     micros = f"unix_micros(timestamp_micros(0L) + {value})"
     day = 86_400_000_000
     time_of_day = f"abs({ITEM} % {day}L)"
@@ -89,7 +89,7 @@ _CLOCK = ((3_600_000_000, 24), (60_000_000, 60), (1_000_000, 60))
 
 
 def _fraction_as_text(value: str) -> str:
-    """Spark writes 1.0E7 where everybody else writes 10000000.0; exponents begin at 1e16 and below 1e-5."""
+    """Format a fraction as 10000000.0, which Spark writes as 1.0E7; exponents begin at 1e16 and below 1e-5."""
     size = f"abs({value})"
     text = f"CAST({value} AS STRING)"
     digits = f"regexp_replace(CAST(CAST({text} AS DECIMAL(38, 22)) AS STRING), {_PADDED_FRACTION}, {_FIRST_GROUP})"

@@ -18,7 +18,8 @@ length."""
 
 
 def to_sql(expr: Expr) -> str:
-    """Return the expression as text for `F.expr`; the text has the expression's type and can stand inside any other."""
+    """Return the expression as text for `F.expr`; the text has the expression's type and can be embedded in any
+    other."""
     text = _print(expr)
     if len(text) > MAX_LENGTH:
         raise TooLargeError("an expression is too large for Spark", hint="nest fewer functions, or split the query")
@@ -26,8 +27,8 @@ def to_sql(expr: Expr) -> str:
 
 
 def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0, formers: Sequence[Former] = ()) -> str:
-    """Return a BIGINT, never NULL, that is the same for the same values: NULL is one like any other, zero has no
-    sign. With the `formers` of each column a value is hashed in the first of these types that it fits into."""
+    """Return a BIGINT, never NULL, that is equal for equal values: NULL equals NULL, and zero has no sign. With the
+    `formers` of each column a value is hashed in the first of these types that it fits into."""
     parts = [f"{seed}L"]
     for column, former in zip(columns, formers or ((),) * len(columns), strict=True):
         text = to_sql(column)
@@ -49,8 +50,8 @@ def hash_to_sql(columns: Sequence[Expr], *, seed: int = 0, formers: Sequence[For
 
 
 def _in_former_types(text: str, former: Former) -> Iterator[str]:
-    """Yield a value in the type that it is hashed in, and NULL in all others: of that Spark's hash is what it was
-    before."""
+    """Yield the value in the type in which it is hashed, and NULL in all other types, so that Spark's hash does not
+    change."""
     fits = [f"try_cast({text} AS {type_to_sql(kind)}) IS NOT NULL" for kind in former]
     for place, kind in enumerate(former):
         narrower = "".join(f" AND NOT ({fit})" for fit in fits[:place])

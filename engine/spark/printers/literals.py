@@ -29,7 +29,7 @@ def quote_name(name: str) -> str:
 
 
 def type_to_sql(kind: types.Type) -> str:
-    """Return the Spark type that values of `kind` are held in."""
+    """Return the Spark type that represents values of `kind`."""
     match kind:
         case types.Null():
             return "VOID"
@@ -73,7 +73,7 @@ def literal_to_sql(value: Value, kind: types.Type) -> str:
 
 
 def text_to_sql(text: str) -> str:
-    """Return a text constant that Spark reads back as exactly this text, however its parser is set."""
+    """Return a text constant that Spark reads as exactly this text, whatever the settings of its parser."""
     if _PLAIN.fullmatch(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"

@@ -16,7 +16,8 @@ _ALL_WHOLE = "9e15D"
 
 
 def _rounded(name: str) -> Printer:
-    """Spark gives BIGINT for DOUBLE, which cannot hold large numbers, NaN and the infinities."""
+    """Return a form that keeps the type: Spark returns BIGINT for DOUBLE, which cannot represent large numbers, NaN and
+    the infinities."""
 
     def form(call: Call, arguments: Sequence[str]) -> str:
         value = arguments[0]
@@ -50,7 +51,7 @@ def _truncate(call: Call, arguments: Sequence[str]) -> str:
 
 
 def _logarithm(name: str, value: str) -> str:
-    """Spark gives NULL at and below zero."""
+    """Return the logarithm, which is -Infinity at zero and NaN below, where Spark returns NULL."""
     below = f"CAST(CASE WHEN {value} = 0 THEN '-Infinity' WHEN {value} < 0 THEN 'NaN' END AS DOUBLE)"
     return f"(CASE WHEN {value} > 0 THEN {name}({value}) ELSE {below} END)"
 

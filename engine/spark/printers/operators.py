@@ -19,7 +19,7 @@ def _joined(word: str) -> Printer:
 
 
 def _moved(operator: str, move: str) -> Printer:
-    """Return a sum or difference; days move by whole numbers of days."""
+    """Return a sum or difference; days are moved by whole numbers of days."""
 
     def form(call: Call, arguments: Sequence[str]) -> str:
         left, right = arguments
@@ -46,7 +46,7 @@ def _divide(call: Call, arguments: Sequence[str]) -> str:
 
 
 def _shift(name: str) -> Printer:
-    """Spark shifts what is narrower than an INT as an INT."""
+    """Return a form that shifts within the type: Spark shifts types narrower than INT as INT."""
 
     def form(call: Call, arguments: Sequence[str]) -> str:
         number, count = arguments
@@ -65,7 +65,8 @@ def _in(_: Call, arguments: Sequence[str]) -> str:
 
 
 def _like(operator: str) -> Printer:
-    """Spark refuses a backslash before an ordinary character, where others read the character."""
+    """Return a form that accepts a backslash before an ordinary character, which stands for the character; Spark
+    refuses it."""
 
     def form(call: Call, arguments: Sequence[str]) -> str:
         text, pattern = arguments

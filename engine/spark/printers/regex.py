@@ -24,12 +24,12 @@ _REPLACEMENTS = (
 
 
 def matches(pattern: Expr, text: str, printed: str, *, flags: str = "") -> str:
-    """Whether the pattern matches somewhere in the text; `printed` is the pattern in Spark SQL."""
+    """Return the test whether the pattern matches somewhere in the text; `printed` is the pattern in Spark SQL."""
     return f"({text} RLIKE {_expression(pattern, printed, flags)})"
 
 
 def _flags(call: Call, position: int) -> str:
-    """Return the constant flags that stand there, or none."""
+    """Return the constant flags of the call, or none."""
     match call.arguments[position:]:
         case (Literal(str(flags)),):
             return flags.lower()
@@ -37,7 +37,7 @@ def _flags(call: Call, position: int) -> str:
 
 
 def _expression(pattern: Expr, printed: str, flags: str, suffix: str = "") -> str:
-    """Print the pattern as one of Java's. One that is no constant has Java's syntax."""
+    """Print the pattern as a Java pattern. A pattern that is no constant has Java's syntax."""
     kept = "".join(letter for letter in flags if letter in "ims")
     match pattern:
         case Literal(str(text)):

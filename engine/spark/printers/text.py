@@ -13,7 +13,8 @@ _CAPITAL = "word -> concat(upper(left(word, 1)), lower(substring(word, 2)))"
 
 
 def _substr(_: Call, arguments: Sequence[str]) -> str:
-    """Spark counts from the end for a start below one; sums, not `greatest`, because that skips NULL."""
+    """Return the substring. Spark counts from the end for a start below one. Sums are used and not `greatest`, because
+    that skips NULL."""
     text, start = arguments[:2]
     first = f"CAST({start} + greatest(1L - {start}, 0L) AS INT)"
     if len(arguments) == 2:

@@ -40,13 +40,13 @@ class BucketStore:
         self._client: Any = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
 
     def heads(self, labels: Sequence[int]) -> list[tuple[str, bytes] | None]:
-        """Return the listing of each bucket and its small chunks; None where nothing is kept yet."""
+        """Return the listing of each shard and its small chunks; None if it has no state yet."""
         answers = self._ask([request for label in labels for request in (self._choice(label), _of_head({"get": {}}))])
         rows = [self._row(answer) for answer in answers[1::2]]
         return [None if row is None else (row[0], bytes(row[1])) for row in rows]
 
     def chunks(self, label: int, chunks: Sequence[LargeChunk]) -> list[bytes]:
-        """Large chunks of a bucket."""
+        """Return large chunks of a shard."""
         keys = [self._bytes(_NUMBER, chunk.number) for chunk in chunks]
         answers = self._ask([self._choice(label), *(_of_chunks({"getValue": {"userKey": key}}) for key in keys)])
         contents: list[bytes] = []
@@ -57,7 +57,7 @@ class BucketStore:
         return contents
 
     def write(self, writes: Mapping[int, BucketWrite]) -> None:
-        """Keep what is new of each bucket."""
+        """Write the changes of each shard."""
         self._ask([request for label, write in writes.items() for request in self._requests(label, write)])
 
     def set_timers(self, timers: Mapping[int, tuple[int | None, int | None]]) -> None:
@@ -86,7 +86,7 @@ class BucketStore:
         return _message({"implicitGroupingKeyRequest": {"setImplicitKey": {"key": key}}})
 
     def _ask(self, requests: Sequence[bytes]) -> list[bytes]:
-        """Spark's answers, once all of it is asked."""
+        """Return Spark's answers after sending all requests."""
         stream = self._client.sockfile
         for request in requests:
             stream.write(_BEFORE_REQUEST.pack(_PROTOCOL, len(request)))

@@ -55,27 +55,28 @@ class Packing(Protocol):
     """Distribution of a task's rows to shards."""
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Return the rows of each bucket, packed."""
+        """Return the packed rows of each shard."""
 
 
 class Bucketed(Packing, Protocol):
     """A stateful operator: how a task distributes its rows, and the step of a shard."""
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """Return one epoch of some buckets, by their numbers."""
+        """Return one epoch of some shards, by their numbers."""
 
 
 def run_in_buckets(
     parts: Sequence[tuple[DataFrame, Bucketed]], operator: Bucketed, schema: StructType, asked_in: int | None = None
 ) -> DataFrame:
-    """Return the rows, with the columns of `schema`, that the steps of all buckets send out. Each input comes with
-    how it is packed. In the epoch that they are `asked_in` all buckets take a step, by a payload that is empty."""
+    """Return the output rows of the steps of all shards, with the columns of `schema`. Each input has its packing. In
+    the epoch `asked_in` all shards take a step, triggered by an empty payload."""
     packed = reduce(DataFrame.union, [map_in_arrow(rows, packer(packing, asked_in), PACKED) for rows, packing in parts])
     return map_in_arrow(stepped(packed, StepsTogether(BucketProcessor(operator))), unpack, schema)
 
 
 def stepped(packed: DataFrame, together: StepsTogether, time_mode: str = _NO_TIMERS) -> DataFrame:
-    """As `transformWithState`, which would take each bucket's step on its own, and import pandas for nothing."""
+    """Return the output of `transformWithState`, but let one call take the steps of many shards, and do not import
+    pandas."""
     out = StructType().add("payload", BinaryType())
     steps = UserDefinedFunction(
         together.transformWithStateUDF, out, evalType=PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF
@@ -133,7 +134,7 @@ def _of_buckets(labels: Sequence[int], payloads: Sequence[bytes]) -> pa.RecordBa
 
 
 def _epoch() -> int:
-    """Return the number of the epoch that a task belongs to."""
+    """Return the number of the epoch to which a task belongs."""
     task = TaskContext.get()
     number = None if task is None else task.getLocalProperty(_EPOCH)
     assert number is not None, "a task belongs to an epoch"
@@ -156,10 +157,9 @@ _OPEN: list[StatefulProcessorApiClient] = []
 def hold_open(handle: StatefulProcessorHandle) -> None:
     """Keep a task's connection to its state open until the next task of this process begins.
 
-    At the end of a task Spark interrupts whoever listens to that connection, which closes it. Where Python has said
-    before that it is done, nobody listens any more, and the connection stays open for good: a file of Java for each
-    task of each epoch, until there are none left. So Python does not say it; being interrupted means the same.
-    """
+    At the end of a task Spark interrupts the thread that listens to that connection, which closes it. If Python
+    announces its end before, nothing listens, and the connection stays open for good: one file of the JVM for each task
+    of each epoch, until no more can be opened. So Python does not announce it; the interruption has the same effect."""
     client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
     tell = client.set_handle_state
 
@@ -192,23 +192,23 @@ class BucketProcessor(StatefulProcessor):
         return operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the state."""
+        """Declare the state."""
         self.keep_in(BucketStore(handle))
         hold_open(handle)
 
     def keep_in(self, store: BucketStore) -> None:
-        """Begin a task, whose state is in the store."""
+        """Begin a task whose state is in the store."""
         self._store = store
         recent_chunks().begin_round()
 
     def handleInputRows(self, key: tuple[int], rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
-        """Gather the rows of one bucket."""
+        """Gather the rows of one shard."""
         self._gathered[key[0]] = [row.payload for row in rows]
         if sum(len(payload) for payloads in self._gathered.values() for payload in payloads) > _BYTES_AT_ONCE:
             yield from self.take_steps()
 
     def take_steps(self) -> Iterator[Row]:
-        """Yield the steps of all buckets that rows were gathered for."""
+        """Yield the output of the steps of all shards for which rows were gathered."""
         gathered, self._gathered = self._gathered, {}
         group: dict[int, StoredBucket] = {}
         held = 0
@@ -221,14 +221,14 @@ class BucketProcessor(StatefulProcessor):
         yield from self._step(group, gathered)
 
     def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """Return one epoch of some buckets, by their numbers."""
+        """Return one epoch of some shards, by their numbers."""
         return self._operator.steps(states, payloads)
 
     def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
-        """Hear what was kept of some buckets, by their labels, and is now."""
+        """Receive the previous and the new state of some shards, by their labels."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: nothing needs to be closed."""
 
     def _step(self, group: Mapping[int, StoredBucket], gathered: Mapping[int, Sequence[bytes]]) -> Iterator[Row]:
         from engine.updating.serialization import to_bytes  # noqa: PLC0415 - only tasks need it
@@ -257,7 +257,7 @@ def _read_bucket(store: BucketStore, label: int, head: tuple[str, bytes] | None)
 
 
 def _write_buckets(store: BucketStore, before: Mapping[int, StoredBucket], after: Mapping[int, BucketState]) -> None:
-    """Keep what has changed of some buckets, by their labels."""
+    """Write the changes of some shards, by their labels."""
     from engine.updating.bucket_state import write_head  # noqa: PLC0415 - only tasks need it
     from engine.updating.serialization import from_bytes  # noqa: PLC0415 - only tasks need it
 

@@ -22,8 +22,8 @@ def kept_rows(
     udfs: Sequence[UdfFile],
     connections: str,
 ) -> list[dict[str, object]]:
-    """Return the first rows of the operator of that id in a state or a savepoint that meet these conditions, in
-    plain values. Nothing is written there; Spark is started where only it can read them."""
+    """Return the first rows that meet these conditions in the state of the operator with that id, in a state or a
+    savepoint, as plain values. Nothing is written there; Spark is started only if nothing else can read them."""
     program = compile_running(query_in(directory), udfs=udfs, connections=connections)
     operator = operator_named(program, name)
     with with_local_state(directory) as local:

@@ -18,7 +18,7 @@ _LARGE = 20_000
 
 
 def begins_by_pane(spec: RunSpec, program: Program) -> bool:
-    """Whether the run keeps windows that begin with nothing by pane."""
+    """Whether the run stores windows by pane if they start empty."""
     settings = spec.settings
     if settings.by_pane is not None:
         return settings.by_pane
@@ -30,6 +30,6 @@ def begins_by_pane(spec: RunSpec, program: Program) -> bool:
 
 
 def is_all_there(program: Program) -> bool:
-    """Whether all rows that a program reads are there when it begins."""
+    """Whether all rows that a program reads exist when it starts."""
     tables = [program.tables[name] for name in program.scans]
     return all(source_kind_of(table).is_all_there(table.options) for table in tables)

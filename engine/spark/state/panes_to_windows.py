@@ -31,8 +31,8 @@ from engine.updating.panes import PaneSpec, open_windows
 def rows_of_windows(
     spark: SparkSession, checkpoint: Path, number: int, node: WindowAggregate, columns: Sequence[str], folder: Path
 ) -> DataFrame:
-    """Return the rows of the windows that are open in an operator of a checkpoint: the window and the keys, then its
-    aggregates, called by `columns`. They lie in the folder, which is new."""
+    """Return the rows of the open windows of an operator in a checkpoint: the window and the keys, then its aggregates,
+    named by `columns`. They are in the folder, which is new."""
     epoch = spark_log.newest_commit(checkpoint)
     assert epoch is not None
     spec = pane_spec(node)

@@ -29,8 +29,8 @@ _TICK = timedelta(microseconds=1)
 def rows_of_window(
     paths: StatePaths, operator: Operator, open_spark: Callable[[Path], SparkSession]
 ) -> Iterator[KeptRow]:
-    """Yield the rows of a window in the newest committed epoch, partition by partition; `open_spark` is given a
-    folder for its logs."""
+    """Yield the rows of a window in the newest committed epoch, partition by partition; `open_spark` gets a folder for
+    its logs."""
     with _copied(paths) as (copy, epoch):
         spark = open_spark(copy / "logs")
         # Its state coordinator only comes into being when somebody asks for the queries.
@@ -47,7 +47,7 @@ def rows_of_window(
 
 
 def rows_of_window_by_itself(paths: StatePaths, operator: Operator) -> Iterator[KeptRow]:
-    """Yield the rows of a window with a Spark session of its own, which ends with the last row."""
+    """Yield the rows of a window with a Spark session of its own, which ends after the last row."""
     from engine.spark.jvm.session import close_session, open_session  # noqa: PLC0415 - it imports Spark
 
     opened: list[SparkSession] = []
@@ -79,8 +79,7 @@ def _copied(paths: StatePaths) -> Iterator[tuple[Path, int]]:
 
 
 def _columns(operator: Operator, row: Row) -> Iterator[tuple[str, object]]:
-    """Yield the columns of a row. Those of aggregates may have one name several times, and are known by their
-    places."""
+    """Yield the columns of a row. Aggregates may have equal names, and are identified by their positions."""
     key = row["key"].asDict()
     keys = {name: _in_utc(value) for name, value in key.items() if name.startswith("_key")}
     values: list[tuple[str, object]] = []
@@ -100,5 +99,5 @@ def _columns(operator: Operator, row: Row) -> Iterator[tuple[str, object]]:
 
 
 def _in_utc(value: object) -> object:
-    """Spark gives instants in the time of this machine, and does not say so."""
+    """Convert an instant to UTC: Spark returns it without a zone, in that of this machine."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value

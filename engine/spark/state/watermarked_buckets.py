@@ -38,11 +38,11 @@ class Watermarked(Packing, Protocol):
     def steps(
         self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]], watermark: int
     ) -> StepsResult:
-        """Return one epoch of some buckets, by their numbers and the watermark in microseconds."""
+        """Return one epoch of some shards, by their numbers and the watermark in microseconds."""
 
 
 def run_by_watermark(rows: DataFrame, operator: Watermarked, schema: StructType) -> DataFrame:
-    """Return the rows, with the columns of `schema`, that the steps of all buckets send out."""
+    """Return the output rows of the steps of all shards, with the columns of `schema`."""
     packed = map_in_arrow(rows, packer(operator), PACKED)
     steps = _StepsByWatermark(WatermarkedProcessor(operator), _EVENT_TIME)
     return map_in_arrow(stepped(packed, steps, _EVENT_TIME), unpack, schema)
@@ -60,22 +60,22 @@ class WatermarkedProcessor(BucketProcessor):
         return operator
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the state."""
+        """Declare the state."""
         super().init(handle)
         self._client = handle._statefulProcessorApiClient  # noqa: SLF001 - Spark's worker has it, and hands it to nobody else
 
     def steps_of(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """Return one epoch of some buckets, by the watermark that Spark has told."""
+        """Return one epoch of some shards, by the watermark that Spark reports."""
         _, watermark = self._client.get_timestamps(_EVENT_TIME)
         return self._watermarked.steps(states, payloads, watermark * _MICROS)
 
     def kept(self, before: Mapping[int, BucketState], after: Mapping[int, BucketState]) -> None:
-        """Set the timers: a bucket has one at most."""
+        """Set the timers: a shard has one at most."""
         timers = {label: (timer_of(state.newest), timer_of(after[label].newest)) for label, state in before.items()}
         self._store.set_timers({label: (old, new) for label, (old, new) in timers.items() if old != new})
 
     def wake(self, labels: Iterable[int]) -> None:
-        """Have these buckets step, too, whether there are rows for them or not."""
+        """Let these shards step, too, whether they have rows or not."""
         for label in labels:
             self._gathered.setdefault(label, [])
 
@@ -95,8 +95,8 @@ class _StepsByWatermark(StepsTogether):
 
 
 def timer_of(end: int) -> int | None:
-    """Return the timer that is over as soon as a watermark has come to an instant. A watermark is of whole
-    milliseconds, and must be later than the timer. None is of before 1970, since Spark orders timers by their bytes."""
+    """Return the timer that expires as soon as a watermark has reached an instant. A watermark is of whole
+    milliseconds, and must be later than the timer. None is before 1970, since Spark orders timers by their bytes."""
     from engine.updating.bucket_state import NEVER  # noqa: PLC0415 - only tasks need it
     from engine.updating.panes import END_OF_ALL  # noqa: PLC0415 - only tasks need it
 

@@ -35,8 +35,8 @@ class KeptTable:
 def compare_tables(
     spark: SparkSession, sink: str, old: KeptTable, new: KeptTable, scratch: Path, examples: int
 ) -> SinkDifference:
-    """Compare what two runs have kept of a sink. What differs is written to the new folder `scratch`, and so many
-    examples of it are shown."""
+    """Compare the rows that two runs have saved of a sink. Differences are written to the new folder `scratch`, and
+    this many examples are returned."""
     shared = [(field, other) for field in old.schema if (other := new.schema.find(field.name)) is not None]
     common = [(field, other) for field, other in shared if _are_comparable(field, other)]
     old_rows = _rows(spark, old, [field for field, _ in common])
@@ -60,7 +60,7 @@ def _are_comparable(old: Field, new: Field) -> bool:
 
 
 def _rows(spark: SparkSession, table: KeptTable, fields: Sequence[Field]) -> DataFrame | None:
-    """Return the rows with some of the columns, numbered as these are, and their weights; None without a row."""
+    """Return the rows with some of the columns, numbered, and their weights; None if there are no rows."""
     if not table.directory.is_dir():
         return None
     places = [table.schema.fields.index(field) for field in fields]

@@ -37,18 +37,18 @@ class Standing:
 
     @property
     def reads_history(self) -> bool:
-        """Whether a table is still in the history that is read before what comes."""
+        """Whether a table is still in its backfill range."""
         return any(end.history is not None and not end.history.is_over for end in self.ends)
 
     @property
     def since(self) -> datetime | None:
-        """The instant before which it has left rows out."""
+        """Return the instant before which the pipeline has left rows out."""
         instants = [end.history.since for end in self.ends if end.history is not None and end.history.since is not None]
         return from_micros(max(instants)) if instants else None
 
     def has_closed(self, instant: datetime) -> bool:
-        """Whether no window is open that has rows of before the instant. Of a table that has shown no row yet nobody
-        knows what it will close."""
+        """Whether no open window has rows from before the instant. False for a table without rows so far, since the
+        windows that it will close are unknown."""
         marks = [end.watermark for end in self.ends]
         has_rows = any(end.moved or end.watermark is not None for end in self.ends)
         return not has_rows or all(mark is not None and from_micros(mark) > instant for mark in marks)
@@ -66,7 +66,7 @@ def standing(state: Path) -> Standing | None:
 
 
 def _with_last_rows(state: Path, end: Offset) -> Offset:
-    """Return the end with what the rows of its epoch have shown: whoever goes on from there closes the same windows
+    """Return the end with the values that the rows of its epoch have shown, so that a successor closes the same windows
     next."""
     notes_of_table = StatePaths(state).watermarks / format_name(end.table)
     shown = shown_marks(end, notes_of_table)
@@ -74,7 +74,7 @@ def _with_last_rows(state: Path, end: Offset) -> Offset:
 
 
 def sources_of(program: Program) -> Mapping[str, Source]:
-    """Return the tables that a program reads, to compare positions in them; nobody is asked for anything."""
+    """Return the tables that a program reads, to compare positions in them; no external system is contacted."""
     sources: dict[str, Source] = {}
     for name in program.scans:
         sources[name] = source_kind_of(program.tables[name]).open(program.tables[name])
@@ -82,7 +82,7 @@ def sources_of(program: Program) -> Mapping[str, Source]:
 
 
 def unmet(program: Program) -> Sequence[str]:
-    """Return the tables in which two pipelines cannot be brought to the same place."""
+    """Return the tables in which two pipelines cannot reach the same position."""
     return [
         name
         for name, source in sources_of(program).items()
@@ -91,13 +91,13 @@ def unmet(program: Program) -> Sequence[str]:
 
 
 def has_read(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
-    """Whether all rows before `ends` lie before `at`, too."""
+    """Whether all rows before `ends` are before `at`, too."""
     return all(_has_passed(sources[end.table], end, other) for end in ends for other in at if other.table == end.table)
 
 
 def is_behind(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
-    """Whether whoever stands at `at` can come to where the furthest of `ends` are: it has read nothing behind them, and
-    closed no window that is open there."""
+    """Whether a pipeline at `at` can reach the furthest of `ends`: it has read nothing after them, and closed no window
+    that is open there."""
     of_table = furthest(sources, ends)
     return all(
         offset.table in of_table
@@ -108,7 +108,7 @@ def is_behind(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequenc
 
 
 def have_met(sources: Mapping[str, Source], at: Sequence[Offset], ends: Sequence[Offset]) -> bool:
-    """Whether whoever stands at `at` has come to `ends`, watermarks and all."""
+    """Whether a pipeline at `at` has reached `ends`, including the watermarks."""
     of_table = by_table(ends)
     return of_table is not None and all(
         offset.table in of_table
@@ -129,8 +129,8 @@ def by_table(ends: Sequence[Offset]) -> Mapping[str, Offset] | None:
 
 
 def furthest(sources: Mapping[str, Source], ends: Sequence[Offset]) -> Mapping[str, Offset]:
-    """Return, for each table, the end that every scan of it can reach: behind what any of them has read, with the
-    latest watermark."""
+    """Return, for each table, the end that every scan of it can reach: after the rows that any of them has read, with
+    the latest watermark."""
     found: dict[str, Offset] = {}
     for end in ends:
         first = found.setdefault(end.table, end)
@@ -144,25 +144,25 @@ def furthest(sources: Mapping[str, Source], ends: Sequence[Offset]) -> Mapping[s
 
 
 def ask(state: Path, ends: Mapping[str, Offset]) -> None:
-    """Have the next runs of a state come there, and stay there."""
+    """Let the next runs of a state stop at these ends."""
     write_json(StatePaths(state).meeting, {table: end.to_json() for table, end in ends.items()})
 
 
 def has_come(sources: Mapping[str, Source], state: Path, at: Standing) -> bool:
-    """Whether whoever runs with a state has come to where that was asked to come, and has planned nothing that reads or
-    closes anything more; False where nobody has asked."""
+    """Whether the pipeline of a state has reached the requested ends, and has planned nothing that reads or closes
+    more; False if none were requested."""
     asked = list(read_meeting(StatePaths(state)).values())
     return bool(asked) and have_met(sources, at.ends, asked) and have_met(sources, at.planned, asked)
 
 
 def release(state: Path) -> None:
-    """Let the next runs of a state read on."""
+    """Let the next runs of a state continue to read."""
     with suppress(FileNotFoundError):
         StatePaths(state).meeting.unlink()
 
 
 def read_meeting(paths: StatePaths) -> Mapping[str, Offset]:
-    """Return the ends at which a run is to stop, by table; empty if it reads on."""
+    """Return the ends at which a run is to stop, by table; empty if it continues."""
     content = read_json(paths.meeting) or {}
     try:
         return {table: Offset.from_json(end) for table, end in content.items()}  # type: ignore[arg-type]

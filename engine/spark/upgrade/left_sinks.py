@@ -24,8 +24,8 @@ _NEWEST = 2**62
 
 
 def refuse_left_sinks(paths: StatePaths, program: Program, before: Lineage, epoch: int) -> None:
-    """Raise LeftSinkError when a sink of a program would not take its epochs, which goes on from an epoch of a history
-    with the sinks of a state. Ledgers that are in the target itself are not looked at."""
+    """Raise LeftSinkError if a sink of a program, which continues from an epoch of a lineage with the sinks of a state,
+    would refuse its epochs. Ledgers in the target itself are not read."""
     history = before.forked_at(epoch, "the next one")
     first = Epoch(epoch + 1, history.id, _NEWEST, "", history.parents)
     for table in sorted({*(write.table for write in program.writes), *program.dead_letter_tables}):

@@ -40,9 +40,9 @@ def migrate(
     migrated: Mapping[int, Migration],
     panes: Mapping[int, WindowAggregate],
 ) -> Mapping[int, Sequence[Range]]:
-    """Fill the operators of a skeleton that are `migrated` with the state in the checkpoint `old`; which of their
-    windows are open. `operators` are those of the new query, `panes` those of the old one that are kept by pane. Raises
-    StateNotKeptError where it is not as planned."""
+    """Fill the `migrated` operators of an empty checkpoint with the state in the checkpoint `old`; return their open
+    windows. `operators` are those of the new query, `panes` the old ones whose state is stored by pane. Raise
+    StateNotKeptError if the state is not as planned."""
     epoch = spark_log.newest_commit(old)
     if epoch is None or not migrated:
         return {}
@@ -83,7 +83,7 @@ def _rewritten(rewriter: StateRewriter, version: int, sources: Sequence[str], mi
 
 
 def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
-    """Return the id of the newest state of each partition of an operator that has one store."""
+    """Return the id of the newest state of each partition of an operator with one store."""
     match ids.get(number):
         case list(partitions) if all(isinstance(part, list) and len(part) == 1 for part in partitions):
             return [str(part[0]) for part in partitions]
@@ -91,7 +91,7 @@ def _ids_of(ids: Mapping[int, object], number: int) -> list[str]:
 
 
 def _check(rewriter: StateRewriter, old: Path, skeleton: Path, number: int, migration: Migration) -> None:
-    """Refuse what Spark keeps in another way than was planned."""
+    """Raise if Spark stores a state otherwise than planned."""
     before, after = read_form(old, migration.operator), read_form(skeleton, number)
     is_alike = (before.name, before.stores) == (after.name, after.stores)
     has_keys = rewriter.has_wider_keys if migration.has_wider_keys else rewriter.has_same_keys

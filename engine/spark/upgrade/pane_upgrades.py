@@ -24,8 +24,8 @@ _TICK = timedelta(microseconds=1)
 
 
 def panes_after(before: Program, after: Program, plan: UpgradePlan, *, by_pane: bool) -> frozenset[int]:
-    """Return the operators of the new query that are kept by pane: those whose state is kept so and goes on so, and
-    of those that begin with nothing all that can be, if that is wanted."""
+    """Return the operators of the new query whose state is stored by pane: those that keep a state of this kind and, if
+    `by_pane` is set, all those that start empty and support it."""
     old = panes_in(before.parts)
     leaving = {number for number, migration in plan.migrated.items() if migration.leave_panes}
     going_on = {number for number, operator in plan.kept.items() if operator in old} - leaving
@@ -33,7 +33,7 @@ def panes_after(before: Program, after: Program, plan: UpgradePlan, *, by_pane: 
 
 
 def nodes_by_pane(before: Program, checkpoint: Path) -> Mapping[int, WindowAggregate]:
-    """Return the operators of the old query that are kept by pane, as they have run."""
+    """Return the operators of the old query whose state is stored by pane, as they have run."""
     parts = with_forms(before.parts, read_forms(checkpoint), before.operators, 0)
     nodes = {operator.number: operator.node for operator in replace(before, parts=parts).operators}
     return {number: node for number, node in nodes.items() if isinstance(node, WindowAggregate) and node.by_pane}
@@ -42,7 +42,7 @@ def nodes_by_pane(before: Program, checkpoint: Path) -> Mapping[int, WindowAggre
 def open_in_panes(
     checkpoint: Path, operators: Mapping[int, Operator], migrated: Mapping[int, Migration]
 ) -> Mapping[int, Sequence[Range]]:
-    """Return the windows that the panes are in which the state has for these operators of a new query."""
+    """Return the windows of the panes in the state of these operators of a new query."""
     epoch = spark_log.newest_commit(checkpoint)
     if epoch is None or not migrated:
         return {}

@@ -54,7 +54,7 @@ class PlannedRehearsal:
 
 
 def plan_rehearsal(spec: RehearsalSpec) -> PlannedRehearsal:
-    """Compile both queries and see whether it can be played. Nothing is written, and nothing of Spark is needed. Raises
+    """Compile both queries and check that they can be compared. Nothing is written, and Spark is not needed. Raise
     ScriptRefused, UpgradeRefusedError or RehearsalError."""
     return plan_against(query_of_savepoint(spec.savepoint), spec)
 

@@ -48,7 +48,7 @@ def rehearse_in_new_session(
     *,
     memory: str = "2g",
 ) -> RehearsalReport:
-    """Play it as `rehearse` does, with Java and Spark of its own, which are started once it comes to that."""
+    """Run a rehearsal with a JVM and Spark of its own, which are started when they are needed."""
     width = planned.running.parallelism
     with ExitStack() as opened:
 
@@ -73,8 +73,8 @@ def rehearse(
     control: Control,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> RehearsalReport:
-    """Play it below `scratch`, which is empty and nobody else's. Raises EngineError where a query fails, or when it is
-    stopped."""
+    """Run a rehearsal below `scratch`, which is empty and exclusive. Raise EngineError if a query fails, or on a stop
+    request."""
     on_step("copying the savepoint")
     states = {name: scratch / name / "state" for name in ("old", "new")}
     for state in states.values():
@@ -145,7 +145,7 @@ def _specs(planned: PlannedRehearsal, states: Mapping[str, Path]) -> Mapping[str
 
 
 def _run(spark: SparkSession, spec: RunSpec, control: Control, name: str) -> Mapping[str, int]:
-    """Run a query to the end of its input; how many rows of each table it has read."""
+    """Run a query to the end of its input; return how many rows of each table it has read."""
     read = Counter[str]()
 
     def note(report: EpochReport) -> None:
@@ -163,7 +163,7 @@ def _run(spark: SparkSession, spec: RunSpec, control: Control, name: str) -> Map
 
 
 def _check_same_input(old: Mapping[str, int], new: Mapping[str, int], ends: Mapping[str, FixedEnd]) -> None:
-    """Refuse to compare what follows from different input."""
+    """Raise unless both runs have read the same input."""
     for table in sorted(ends.keys() & old.keys() & new.keys()):
         if old[table] != new[table]:
             raise RehearsalError(
@@ -193,7 +193,7 @@ def _compare(
 
 
 def _kept(program: Program, state: Path) -> Mapping[str, KeptTable]:
-    """Return the sinks of a program, with the rows that its run has kept of each."""
+    """Return the sinks of a program, with the rows that its run has saved of each."""
     kept = with_kept_rows(program)
     return {
         write.table: KeptTable(kept.tables[write.table].schema, rows_directory(sink_directory(state, write.table)))

@@ -52,29 +52,29 @@ class EmptyReader(Reader):
     """Plans one epoch without rows, and opens nothing."""
 
     def initialOffset(self) -> dict[str, Json]:  # noqa: N802 - Spark's name
-        """Before the one epoch."""
+        """Return the offset before the only epoch."""
         name = self.spec.table.name
         return {"table": name, "notes": format_name(name), "first": Offset(name, {}, {}).to_json(), "beat": 0}
 
     def latestOffset(self, start: dict[str, Json], limit: ReadLimit) -> dict[str, Json]:  # noqa: N802
-        """After the one epoch."""
+        """Return the offset after the only epoch."""
         return {**self.initialOffset(), "beat": 1}
 
     def partitions(self, start: Mapping[str, Json], end: Mapping[str, Json]) -> list[Task]:
-        """Return one task that has nothing to read."""
+        """Return one task that reads nothing."""
         return [Task((), _NO_MOMENT, None)]
 
     def commit(self, end: Mapping[str, Json]) -> None:
-        """Nobody is to know."""
+        """Do nothing: no source needs to know."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """No rows."""
+        """Yield no rows."""
         return iter(())
 
 
 def build_skeleton(spark: SparkSession, program: Program, parallelism: int, target: Path) -> None:
-    """Leave the checkpoint of a program that has committed one epoch without rows in the new folder `target`, its state
-    in so many partitions. No other query may run in the session, which stays as it was."""
+    """Write the checkpoint of a program that has committed one epoch without rows into the new folder `target`, with
+    this many partitions of state. No other query may run in the session, which is left unchanged."""
     with as_snapshots(spark, parallelism):
         frame = _stream(spark, program)
         query = (
@@ -91,7 +91,7 @@ def build_skeleton(spark: SparkSession, program: Program, parallelism: int, targ
 
 
 def as_snapshots(spark: SparkSession, parallelism: int) -> AbstractContextManager[None]:
-    """Have Spark write states whole for a while, in so many partitions."""
+    """Let Spark write full snapshots of states during the context, with this many partitions."""
     return _settings(spark, {_PARTITIONS: str(parallelism), _CHANGELOGS: "false"})
 
 
@@ -108,7 +108,7 @@ def _stream(spark: SparkSession, program: Program) -> DataFrame:
 
 
 def _target(program: Program, table: str) -> Target:
-    """Return a sink that is asked what rows it wants, and is never opened: it has no place."""
+    """Return a sink that is asked which rows it needs, and is never opened."""
     return Target(program.tables[table], SinkContext(Path()))
 
 
@@ -118,7 +118,7 @@ def _compute(rows: DataFrame, _: int) -> None:
 
 @contextmanager
 def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Other settings of a session, for a while."""
+    """Set other settings of a session during the context."""
     before = {name: str(spark.conf.get(name)) for name in settings}
     try:
         for name, value in settings.items():

@@ -75,11 +75,11 @@ def take_over(
     *,
     by_pane: bool = False,
 ) -> Claim:
-    """Make the state that is held the query's own. An epoch that a sink may have taken for good is finished by the old
-    query first: `finish` runs a program until it has committed it. Any other that was begun is the new query's.
-    `start_from` must name tables only that the old query has not read, or that are read anew. Windows that begin with
-    nothing are kept `by_pane` where they can be, all others as they are kept.
-    Refused, with the old state as it was, when something would be lost that the upgrade does not accept."""
+    """Convert the claimed state into the query's own. If a sink may have irrevocably taken an epoch, the old query
+    finishes that first: `finish` runs a program until it has committed it. Any other epoch in progress becomes the new
+    query's. `start_from` must name only tables that the old query has not read, or that are read from the start.
+    Windows that start empty are stored `by_pane` if possible, all others as before. Raise, with the old state
+    unchanged, if something would be lost that the upgrade does not accept."""
     refuse_another_history(paths, upgrade)
     before = compile_running(query_of_state(paths.root), udfs=_files(query), connections=connections)
     compared = plan_fork if upgrade.is_fork else compare
@@ -152,8 +152,8 @@ def retellings_of(
 
 
 def save_before(paths: StatePaths, upgrade: StateUpgrade, clock: Callable[[], datetime]) -> None:
-    """Take the savepoint that a version wants of the state before it, once: a later run finds it. Also where the state
-    is the query's own already, since that of a version in between was never run."""
+    """Take the savepoint that a version requires of the state before it, once: a later run finds it. It is also taken
+    if the state is the query's own already, because the version in between never ran."""
     if upgrade.savepoint_id is None:
         return
     versions: dict[str, int] = {}
@@ -165,7 +165,7 @@ def save_before(paths: StatePaths, upgrade: StateUpgrade, clock: Callable[[], da
 
 
 def refuse_empty(paths: StatePaths) -> None:
-    """Refuse to begin a fork with nothing, where its savepoint was not put in place."""
+    """Raise if a fork would start empty, because its savepoint was not restored."""
     if spark_log.newest_commit(paths.checkpoint) is None:
         raise NoStateError(
             f"{paths.root} has nothing of the savepoint that the pipeline was forked from",
@@ -174,7 +174,7 @@ def refuse_empty(paths: StatePaths) -> None:
 
 
 def refuse_another_history(paths: StatePaths, upgrade: StateUpgrade) -> None:
-    """Refuse to go on from the pipeline's own state where that of another one was to take its place."""
+    """Raise if the pipeline would continue from its own state although another pipeline's was to replace it."""
     lineage = read_lineage(paths.lineage)
     if upgrade.of_history is not None and upgrade.of_history not in (lineage.id, *dict(lineage.parents)):
         raise NoStateError(
@@ -184,7 +184,7 @@ def refuse_another_history(paths: StatePaths, upgrade: StateUpgrade) -> None:
 
 
 def _files(query: StatefulQuery) -> tuple[UdfFile, ...]:
-    """Return the functions of the new query, which are those of the old one where its state does not say."""
+    """Return the functions of the new query, or those of the old one if its state names none."""
     return tuple(UdfFile(name, text) for name, text in query.udfs)
 
 
@@ -194,7 +194,7 @@ def _refuse_loss(plan: UpgradePlan, upgrade: StateUpgrade) -> None:
 
 
 def is_begun_for_good(paths: StatePaths, before: Program, lineage: str) -> bool:
-    """Whether some sink that cannot take anything back may have rows of an epoch that is not committed."""
+    """Whether a sink that cannot rewind may have rows of an epoch that is not committed."""
     planned = max(spark_log.numbers(paths.checkpoint / "offsets"), default=None)
     if planned is None or planned == spark_log.newest_commit(paths.checkpoint):
         return False

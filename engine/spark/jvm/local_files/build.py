@@ -51,12 +51,12 @@ def build(archive: Path, javac: str) -> None:
 
 
 def _halves(digest: str) -> tuple[str, str]:
-    """A line of a manifest has at most 72 bytes."""
+    """Split a digest for a manifest, whose lines have at most 72 bytes."""
     return digest[:32], digest[32:]
 
 
 def main() -> int:
-    """Write the archive; 1 where there is no compiler."""
+    """Write the archive; return 1 if there is no compiler."""
     javac = shutil.which("javac")
     if javac is None:
         sys.stderr.write("there is no javac on the PATH to compile our classes with\n")

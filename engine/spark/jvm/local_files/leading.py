@@ -8,8 +8,8 @@ from pyspark.sql.classic.column import Column as ClassicColumn
 
 
 def may_lead(start: Column, end: Column, value: Column, places: int, *, descending: bool) -> Column:
-    """Whether fewer than so many rows of the same window have passed in this task that are strictly before a row. True
-    for a row that has no value, or no window."""
+    """Whether fewer than this many rows of the same window that are strictly before a row have passed in this task.
+    True for a row without a value or a window."""
     context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no other way to Java
     assert context is not None
     assert context._jvm is not None  # noqa: SLF001

@@ -22,7 +22,8 @@ _TICK = timedelta(microseconds=1)
 
 
 def close_by_plan(spark: SparkSession, name: str, ends: Iterable[Ends] | None) -> None:
-    """Let a running query close its windows so, from its next epoch on. Only to be called in one of its epochs."""
+    """Let a running query close its windows by the plan, from its next epoch on. Must be called during one of its
+    epochs."""
     (query,) = (query for query in spark.streams.active if query.name == name)
     assert spark._jvm is not None  # noqa: SLF001 - pyspark has no other way to Java
     told = ",".join(f"{end.every // _TICK}+{end.since // _TICK}" for end in ends or ())

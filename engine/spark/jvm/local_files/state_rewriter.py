@@ -18,7 +18,7 @@ class StateRewriter:
 
     @property
     def has_same_keys(self) -> bool:
-        """Whether both have the same keys, which begin with a window."""
+        """Whether both states have the same keys, which begin with a window."""
         return bool(self.java.hasSameKeys())
 
     @property
@@ -37,15 +37,16 @@ class StateRewriter:
         return tuple(map(int, _listed(self.java.windowStarts())))
 
     def rewrite(self, partition: int, version: int, state_id: str, origins: Sequence[str]) -> str:
-        """Put the rows of a partition into the new state, each column from its origin; the id of its version 1."""
+        """Copy the rows of a partition into the new state, each column from its origin; return the id of its version
+        1."""
         return str(self.java.rewrite(partition, version, state_id, ",".join(origins)))
 
     def rewrite_all(self, version: int, state_ids: Sequence[str], origins: Sequence[str]) -> tuple[str, ...]:
-        """Put the rows of all partitions where they belong in the new state; the ids of its version 1."""
+        """Copy the rows of all partitions to their partitions of the new state; return the ids of its version 1."""
         return _listed(self.java.rewriteAll(version, ",".join(state_ids), ",".join(origins)))
 
     def fill(self, partitions: int, origins: Sequence[str]) -> tuple[str, ...]:
-        """Put all rows where they belong in so many partitions of the new state; the ids of its version 1."""
+        """Write all rows into this many partitions of the new state; return the ids of its version 1."""
         return _listed(self.java.fill(partitions, ",".join(origins)))
 
 
