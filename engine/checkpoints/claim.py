@@ -29,7 +29,7 @@ from engine.delivery.open_files import OPEN_FILES
 from engine.errors import ForeignStateError, OtherFormatError, OtherQueryError, StateInUseError, SupersededError
 from engine.plan.identity.fingerprint import differ_in_format
 
-_PARTS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks"}
+_PARTS = {"logs", "savepoints", "lock", "generation", "lineage.json", "sinks", "watermarks", "intake"}
 _PARTS |= {OPEN_FILES, "replaced", "staging", "owner.json", PREFIXES}
 
 

@@ -46,6 +46,11 @@ class StatePaths:
         return self.root / "watermarks"
 
     @property
+    def intake(self) -> Path:
+        """Intake logs, a directory per source that cannot be read twice."""
+        return self.root / "intake"
+
+    @property
     def lineage(self) -> Path:
         """Return the file with the lineage of this state."""
         return self.root / "lineage.json"

@@ -44,6 +44,7 @@ from engine.errors import DamagedSavepointError, SavepointNotFoundError, Unreada
 NAME = "manifest.json"
 VERSION = 1
 _NEVER = frozenset({NAME, "sinks", "generation", "owner.json", "savepoints", "lock", "logs", "staging", "replaced"})
+_NEVER |= {"intake"}
 """Parts of a state directory that no manifest may list, since a restore would overwrite them."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -15,6 +15,7 @@ from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
 from engine.connectors.kinesis.connector import KINESIS
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.plugins import find_plugin, load_plugins
+from engine.connectors.polling_http.connector import POLLING_HTTP
 from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
 from engine.connectors.rehearsal import REHEARSAL
@@ -30,6 +31,7 @@ CONNECTORS: tuple[Connector, ...] = (
     KAFKA,
     KINESIS,
     NEXMARK,
+    POLLING_HTTP,
     PREVIEW,
     REDIS,
     SINGLE_FILE,

@@ -80,6 +80,8 @@ class Table:
     dead_letter_directory: Path | None = None
     dead_letter_table: str | None = None
     """Table for records that cannot be decoded or written. Without it, they go to `dead_letter_directory`."""
+    intake: Path | None = None
+    """Directory of the table's intake log in the state directory, once it runs."""
     start: StartPosition | None = None
     """Requested start position, which overrides the options; only for a table that was not read yet."""
 

@@ -26,6 +26,7 @@ from engine.values.start_positions import EARLIEST_ONLY, StartWord
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine.connectors.intake.receiver import Receiver
     from engine.formats.base import RecordKind
 
 Guarantee: TypeAlias = Literal["exactly-once", "at-least-once", "best effort"]
@@ -65,8 +66,11 @@ class SourceKind(TableKind):
     """Whether a source with these options generates rows by the clock, so that they cannot be read again later."""
     spark_read: Callable[[Table], SparkRead | None] = lambda table: None
     """How to read the table with a data source of Spark, if requested; our source plans the epochs all the same."""
+    receive: Callable[[Table], Receiver] | None = None
+    """Opens the receiver of a table whose messages cannot be read twice. They go through an intake log, which `open`
+    reads."""
     limits: tuple[str, ...] = ()
-    """What is promised about the rows that are read, with its exceptions: sentences for the reference page."""
+    """Promises about the rows that are read, with their exceptions: sentences for the reference page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,14 @@ def registry_complaint(table: Table) -> str | None:
     return None
 
 
+def refused_registry(table: Table) -> str | None:
+    """Why a table of a connector without a registry cannot have its format, or None."""
+    form = table.format
+    if form is None or not _uses_registry(form):
+        return None
+    return f"'{form.format}.confluent_schema_registry' is for connectors with a schema registry, such as kafka"
+
+
 def _uses_registry(form: FormatOptions) -> bool:
     return isinstance(form, RegistryFormat) and form.confluent_schema_registry
 

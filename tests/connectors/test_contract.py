@@ -106,7 +106,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_connector_that_reads_is_in_these_tests() -> None:
-    with_a_server = {"kafka", "kinesis"}  # in tests/kafka and test_kinesis.py
+    with_a_server = {"kafka", "kinesis", "polling_http"}  # in tests of their own
     readers = {connector.name for connector in CONNECTORS if "source" in connector.options}
 
     assert readers - with_a_server == {name.split(",")[0] for name in SOURCES}
@@ -139,6 +139,7 @@ FORMATS_OF = {
     "kafka": LINES | {"raw_bytes", "avro", "protobuf"},
     "kinesis": LINES | {"raw_bytes", "avro", "protobuf"},
     "nexmark": set[str](),
+    "polling_http": {"json", "raw_string", "raw_bytes", "avro", "protobuf"},
     "preview": {"json", "debezium_json"},
     "redis": {"json", "raw_string"},
     "single_file": LINES,

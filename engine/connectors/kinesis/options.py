@@ -11,6 +11,7 @@ from pydantic import Field as Option
 from engine import types
 from engine.connectors.addresses import WebUrl
 from engine.connectors.base import Options, Table
+from engine.connectors.schema_registry import refused_registry
 from engine.schema import Field
 from engine.values.option_values import ByteCount
 from engine.values.start_positions import read_start
@@ -150,11 +151,9 @@ METADATA = {
 
 def check_table(table: Table) -> str | None:
     """Return what is wrong with the format, or with the columns that the options of a sink name, or None."""
-    options, form = table.options, table.format
-    if form is not None and getattr(form, "confluent_schema_registry", False):
-        return f"'{form.format}.confluent_schema_registry' is for connectors with a schema registry, such as kafka"
-    if not isinstance(options, KinesisSinkOptions):
-        return None
+    options = table.options
+    if not isinstance(options, KinesisSinkOptions) or refused_registry(table) is not None:
+        return refused_registry(table)
     if (name := options.partition_key_field) is not None:
         column = table.schema.find(name)
         if column is None or column.nullable or column.type != types.TEXT:

@@ -87,6 +87,7 @@ from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.run.planned_epoch import planned_epoch
 from engine.spark.run.progress import WrittenEpoch
+from engine.spark.run.receivers import Receivers, receivers_of
 from engine.spark.run.reports import Reporter
 from engine.spark.run.run_spec import RunSpec
 from engine.spark.run.stop_control import Control, StopRequested
@@ -381,7 +382,11 @@ def _run(
         url = _begin_state(prepared)
         owner = None if url is None else own_prefix(url)
         with state_in_bucket(spark, checkpoint, url):
-            running = _Running(prepared, control, reporter, listeners, BegunEpochs(control), pacing, owner=owner)
+            has_other_disks = prepared.spec.has_other_disks
+            receivers = receivers_of(prepared.program, prepared.paths.intake, has_other_disks=has_other_disks)
+            running = _Running(
+                prepared, control, reporter, listeners, BegunEpochs(control), pacing, owner=owner, receivers=receivers
+            )
             return running.until_end(spark)
     finally:
         if not prepared.spec.keeps_state and not prepared.only_finishes:
@@ -453,6 +458,7 @@ class _Running:
     """Number of processes that the kernel had killed for lack of memory when the run began."""
     interval: timedelta = timedelta(0)
     """Shortest time from the start of one epoch to the start of the next."""
+    receivers: Receivers = field(default_factory=Receivers)
     closes_by_plan: bool = False
     """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
     owner: PrefixOwner | None = None
@@ -478,6 +484,7 @@ class _Running:
         self.listeners.on_sign(StartStep.FIRST_EPOCH)
         draining = Draining(pulses)
         try:
+            self.receivers.start()
             outcome = self._watch(query, steps, draining)
             if outcome == "too slow":
                 query.stop()
@@ -488,6 +495,7 @@ class _Running:
         finally:
             self.pacing.end()
             query.stop()
+            self.receivers.stop()
         assert outcome != "too slow"
         return outcome
 
@@ -532,6 +540,7 @@ class _Running:
             self.prepared.histories,
             tells_sources=not spec.is_rehearsal,
             meets=read_meeting(self.prepared.paths),
+            intake=self.prepared.paths.intake,
             is_one_jvm=spec.master is None or is_one_jvm(spec.master),
         )
         stream = stream_part(spark, program, epoch_part, self.prepared.paths.watermarks, limits, spec.name)
@@ -588,6 +597,7 @@ class _Running:
                 self.pacing.hurry()
             # asked before reporting: what an epoch left behind that ended in between is reported below
             is_active = query.isActive
+            self.receivers.raise_failure()
             self._report(query)
             self._show_life(steps, draining.pulses)
             self._look_around()

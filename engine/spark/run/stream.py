@@ -17,6 +17,7 @@ from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.read.history import History
 from engine.spark.read.planner import Offset, PlanSpec
+from engine.spark.read.safe_table_names import safe_name
 from engine.spark.read.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
 from engine.spark.read.slices_read_by_spark import stream_slices, tables_of
 from engine.spark.read.source import Reader, source_class, streamed
@@ -43,6 +44,8 @@ class EpochLimits:
     """Whether to commit read positions to the sources."""
     meets: Mapping[str, Offset] = field(default_factory=dict)
     """Positions at which tables stop (see `spark/read/meeting.py`)."""
+    intake: Path | None = None
+    """Directory of the intake logs."""
     is_one_jvm: bool = True
     """Whether all tasks run in the JVM of the driver, and so use its disk."""
 
@@ -123,7 +126,8 @@ def scan_specs(
             limits.meets.get(name),
             may_be_unread=limits.is_one_jvm,
         )
-        table = replace(program.tables[name], job=job)
+        intake = limits.intake and limits.intake / safe_name(name)
+        table = replace(program.tables[name], job=job, intake=intake)
         spec = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)
         # where Spark reads by itself, no task of ours runs for a slice without rows
         specs[name] = replace(spec, plan=replace(plan, checks_notes=spec.spark_read is None))

@@ -1,0 +1,1 @@
+"""URLs that are requested at an interval."""
