@@ -36,7 +36,6 @@ _WAY = re.compile(r"--(reset|keep-state|hold-back) ([\w-]+)")
 _GOES_ON = {Change.SAME, Change.STATE_KEPT, Change.STATE_MIGRATED}
 Line: TypeAlias = dict[str, Any]
 _STOPS = (1, 3, 5, None)
-"""The last epoch of each version."""
 
 
 class DifferenceError(AssertionError):
@@ -50,6 +49,8 @@ class Story:
     spark: SparkSession
     folder: Path
     seed: int
+    stops: tuple[int | None, ...] = _STOPS
+    """The last epoch of each version; None for the last version, which runs to the end."""
     told: list[str] = field(default_factory=list)
     edits: int = 0
 
@@ -82,8 +83,8 @@ class Story:
         self.told.append(f"seed {self.seed}, version 1:\n{script.sql(self.folder)}")
         self.histories = {branch.table: History.of(branch, 0) for branch in script.branches}
         try:
-            self._run(script, None, _STOPS[0])
-            for number, last in enumerate(_STOPS[1:], 2):
+            self._run(script, None, self.stops[0])
+            for number, last in enumerate(self.stops[1:], 2):
                 script = self._change(script, number, last)
         except Exception as error:
             raise DifferenceError("\n".join([*self.told, f"{type(error).__name__}: {error}"])) from error

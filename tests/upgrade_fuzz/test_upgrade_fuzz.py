@@ -15,8 +15,19 @@ from tests.upgrade_fuzz.story import Story
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SHORT = 25
+"""Two branches, one of which keeps its state while the other is reset, and a third one that is new."""
 SEEDS = (32, 34, 67)
 """Their stories hold 28 edits, of every kind of branch; in the second one both sinks go on with a copy of a state."""
+
+
+@pytest.mark.spark
+def test_plan_of_one_edit_describes_what_happens(spark: SparkSession, tmp_path: Path) -> None:
+    story = Story(spark, tmp_path, SHORT, stops=(1, None))
+
+    story.play()
+
+    assert story.edits == 5
 
 
 @pytest.mark.spark
