@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -55,6 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark" if needs_jvm else TIER_OF_FOLDER.get(folder, "unit"))
         if folder in WITHOUT_UNITS and item.get_closest_marker("unit") is not None:
             raise pytest.UsageError(f"{item.nodeid} is a unit test in a folder that `-m unit` does not read")
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what the collection has made from garbage collection: hundreds of thousands of objects live until the
+    end, and each full collection would look at all of them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
