@@ -20,6 +20,7 @@ from engine.connectors.preview import PREVIEW
 from engine.connectors.redis.connector import REDIS
 from engine.connectors.rehearsal import REHEARSAL
 from engine.connectors.single_file.connector import SINGLE_FILE
+from engine.connectors.sse.connector import SSE
 from engine.connectors.stdout import STDOUT
 from engine.connectors.webhook.connector import WEBHOOK
 
@@ -35,6 +36,7 @@ CONNECTORS: tuple[Connector, ...] = (
     PREVIEW,
     REDIS,
     SINGLE_FILE,
+    SSE,
     STDOUT,
     WEBHOOK,
 )
