@@ -128,7 +128,7 @@ class Source(Protocol):
     """Whether the input has an end."""
 
     def partitions(self) -> Sequence[str]:
-        """Return the partitions there are now. Partitions may be added while a job runs, never taken away."""
+        """Return the current partitions. Partitions may be added while a job runs, never removed."""
 
     def start(self, partition: str) -> Position:
         """Return the position before the first row of a partition."""
@@ -164,8 +164,8 @@ class HasEnd(Protocol):
         """Return the current ends of the partitions that begin at `at`, or the offsets that `stop` names."""
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """Return the one of two positions of a partition that comes first. Where they cannot be compared, since what
-        the first was in is gone, the second."""
+        """Return the earlier of two positions of a partition. If they cannot be compared, since the object of the first
+        is gone, return the second."""
 
 
 @runtime_checkable
@@ -173,7 +173,8 @@ class CommitListener(Protocol):
     """A source that publishes read positions to another system."""
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
-        """An epoch that ended there is committed. Said late or never at times; nothing that is read depends on it."""
+        """Tell the source that an epoch that ended there is committed. The call may come late or never; no read depends
+        on it."""
 
 
 @runtime_checkable
@@ -189,8 +190,8 @@ class KnowsEnd(Protocol):
     """A source that knows whether a partition is read to its end, even if more rows may come."""
 
     def is_at_end(self, partition: str, at: Position) -> bool:
-        """Whether nothing came after this position when the source was last looked at, neither rows nor a file that is
-        still being written. False where that is not known."""
+        """Whether nothing followed this position at the last poll of the source, neither rows nor a file in progress.
+        False if that is unknown."""
 
 
 @runtime_checkable
@@ -199,7 +200,7 @@ class HasPatience(Protocol):
 
     @property
     def patience(self) -> timedelta:
-        """For how long that is no sign of sickness: a system that is away is named within that time."""
+        """Return how long a read may be silent without a fault: an unreachable system is reported within that time."""
 
 
 LONGEST_SEARCH = timedelta(minutes=5)
@@ -221,23 +222,23 @@ class SparkRead(Protocol):
 
     @property
     def option(self) -> str:
-        """The option of the table that asks for it, which is our own reader when it is left out."""
+        """Return the option of the table that selects this reader; ours is the default."""
 
     @property
     def format(self) -> str:
-        """The name of Spark's source."""
+        """Return the name of Spark's source."""
 
     @property
     def probe(self) -> Mapping[str, str]:
-        """Options with which Spark can say whether it has that source, without reading anything."""
+        """Return options with which Spark can tell whether it has that source, without reading anything."""
 
     @property
     def partition(self) -> str:
-        """The expression, over its columns, that is the name of a row's partition."""
+        """Return the expression over its columns that gives the name of a row's partition."""
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that `chunk` wants of it."""
+        """Return the columns that `chunk` needs."""
 
     def options_of(self, slices: Sequence[Slice]) -> Mapping[str, str]:
         """Return the options with which it reads those slices, of different partitions."""
@@ -262,13 +263,13 @@ class Lookup(Protocol):
     """Whether it holds all rows in memory, so that a cache would be useless."""
 
     def refresh(self) -> None:
-        """See what has changed. Called once when a task begins, before its first `fetch`."""
+        """Refresh the data. Called once when a task begins, before its first `fetch`."""
 
     def fetch(self, keys: pa.Array) -> LookupResult:
         """Return the rows of these keys; they are of the key column's type, all different, and none is NULL."""
 
     def close(self) -> None:
-        """Let go of connections and memory; it is not used afterwards."""
+        """Release connections and memory; the lookup is not used afterwards."""
 
 
 class SegmentWriter(Protocol):
@@ -278,7 +279,7 @@ class SegmentWriter(Protocol):
         """Take some rows; the batch has the table's schema."""
 
     def close(self) -> bytes:
-        """Make what was written durable and say what it is, in a message for `Sink.commit`."""
+        """Make the written rows durable and describe them in a message for `Sink.commit`."""
 
 
 class Sink(Protocol):
@@ -288,9 +289,9 @@ class Sink(Protocol):
         """Return a writer for one task of an epoch. Runs in a worker process."""
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Take the epoch, wholly, once: read the ledger, decide, write, record. Runs on the driver. Called again
-        with the same epoch after a crash, it does nothing when the ledger has it already. `messages` are in
-        the order of the tasks. Called for every epoch, also when it has no rows."""
+        """Take the epoch, completely, once: read the ledger, decide, write, record. Runs on the driver. Called again
+        with the same epoch after a crash, it does nothing if the ledger has the epoch. `messages` are in the order of
+        the tasks. Called for every epoch, also for one without rows."""
 
 
 @runtime_checkable
@@ -298,7 +299,7 @@ class HasProbe(Protocol):
     """A sink that can check whether it could write an epoch."""
 
     def probe(self) -> None:
-        """Fail as `commit` would where the target is away or cannot be written. Leaves nothing behind."""
+        """Raise the error of `commit` if the target is unreachable or cannot be written. Leaves nothing behind."""
 
 
 @runtime_checkable
@@ -306,8 +307,8 @@ class HoldsRows(Protocol):
     """A sink whose readers do not yet see all rows of its committed epochs."""
 
     def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
-        """For each thing that cannot be read after a committed epoch, the event time in microseconds that none of its
-        rows is older than, late ones aside; None where that is not known."""
+        """Return, for each part that is unreadable after a committed epoch, the event time in microseconds before which
+        it has no rows, except late ones; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +322,6 @@ class SinkContext:
 
 
 def row_schema(table: Table, metadata: Mapping[str, Field]) -> Schema:
-    """Return the columns of a table's rows: those that are decoded, then those filled from around the record."""
+    """Return the columns of a table's rows: the decoded ones, then the metadata columns."""
     filled = (replace(metadata[key], name=name) for name, key in table.metadata)
     return Schema((*table.schema, *filled))

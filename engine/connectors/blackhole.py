@@ -20,18 +20,18 @@ class Blackhole:
     """Drops the rows of an epoch."""
 
     def open(self, epoch: Epoch, task: int) -> Blackhole:
-        """Return a writer for one task; nothing distinguishes it from the sink."""
+        """Return a writer for one task, which is the sink itself."""
         return self
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
 
     def close(self) -> bytes:
-        """Say nothing."""
+        """Return an empty message."""
         return b""
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Nothing was written, so nothing is to be decided."""
+        """Do nothing: nothing was written, so there is nothing to decide."""
 
 
 def _open_sink(table: Table, context: SinkContext) -> Blackhole:

@@ -47,7 +47,7 @@ class DeadLetterFile:
         self._lines += [self._line(dead_letter) for dead_letter in dead_letters]
 
     def close(self) -> None:
-        """Write the file, which is durable afterwards; there is none where there is nothing to write."""
+        """Write the file and make it durable; without records there is no file."""
         path = self.directory / f"{self.table}-{self._name()}.json"
         content = b"".join(self._lines) or None
         if post(path, content, sync=True):

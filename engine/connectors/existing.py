@@ -10,7 +10,7 @@ Existing: TypeAlias = Literal["fail", "take_over"]
 
 
 def existing_option(taken_over: str) -> Any:
-    """Return the option `sink.existing`; `taken_over` says what happens then to what is there, as the end of a
+    """Return the option `sink.existing`; `taken_over` says what happens to existing content, as the end of a
     sentence."""
     return Option(
         "fail",

@@ -71,19 +71,19 @@ class GeneratedSource:
         self._clock = clock
 
     def partitions(self) -> Sequence[str]:
-        """Return one counter, one partition."""
+        """Return the only partition, a counter."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
-        """Before row 0; when that is due is only known from the first step on."""
+        """Return the position before row 0; its due time is only known from the first step on."""
         return {"n": 0}
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """As far as the clock and the count allow."""
+        """Return the position that the clock and the count allow."""
         return {partition: self._advance(position, max_rows) for partition, position in at.items()}
 
     def is_finished(self, partition: str, at: Position) -> bool:
-        """Whether the last row is made."""
+        """Whether the last row was generated."""
         return self._pace.count is not None and _number(at, "n") >= self._pace.count
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
@@ -97,8 +97,8 @@ class GeneratedSource:
         return tuple(Slice(partition, cut, next_cut) for cut, next_cut in pairwise(positions))
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """Yield the rows of a range of the counter. Their times come from where the range ends: the start may be older
-        than the origin."""
+        """Yield the rows of a range of the counter. Their times are computed from the end of the range: the start may
+        be older than the origin."""
         first, last = _number(task_slice.start, "n"), _number(task_slice.end, "n")
         for start in range(first, last, self._batch):
             numbers = np.arange(start, min(start + self._batch, last), dtype=np.int64)
@@ -127,7 +127,8 @@ class GeneratedSource:
         return {"n": most, "origin": origin, **first_time}
 
     def _first_step(self) -> int:
-        """Return how long before the first step row 0 was due: long enough for one row, so that the origin is kept."""
+        """Return how long before the first step row 0 was due: long enough for one row, so that the origin is
+        recorded."""
         return _FIRST_STEP if self._pace.rate is None else max(_FIRST_STEP, int(MICROS / self._pace.rate) + 1)
 
     def _times(self, numbers: Numbers, end: Position) -> Numbers:
@@ -146,7 +147,7 @@ class GeneratedSource:
 
 
 def timestamps(micros: Numbers) -> pa.TimestampArray:
-    """Microseconds since 1970 as an Arrow column."""
+    """Return microseconds since 1970 as an Arrow column."""
     return pa.array(micros, pa.timestamp("us", tz="UTC"))
 
 

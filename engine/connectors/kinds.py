@@ -144,17 +144,17 @@ class Connector:
 
     @property
     def kinds(self) -> Mapping[Direction, TableKind]:
-        """The kinds of tables that it has."""
+        """Return the kinds of tables that it has."""
         kinds: dict[Direction, TableKind | None] = {"source": self.source, "sink": self.sink, "lookup": self.lookup}
         return {direction: kind for direction, kind in kinds.items() if kind is not None}
 
     @property
     def options(self) -> Mapping[Direction, type[Options]]:
-        """The options of each kind of table that it has."""
+        """Return the options of each kind of table that it has."""
         return {direction: kind.options for direction, kind in self.kinds.items()}
 
     @property
     def formats(self) -> frozenset[str]:
-        """The formats whose records it carries."""
+        """Return the formats whose records it carries."""
         fitting = (form for form in FORMATS if form.records in self.carries)
         return frozenset(form.name for form in fitting if self.carries_changes or not form.carries_changes)

@@ -44,7 +44,7 @@ class LineReader:
             line += count_lines(block) if needs_lines else 0
 
     def _dead_letters(self, decoded: Decoded, path: InputFile, first: int) -> tuple[DeadLetter, ...]:
-        """Return the bad records of a block that begins with the line `first`. Raises when the table takes none."""
+        """Return the bad records of a block that begins with the line `first`. Raise if the table accepts none."""
         if self.table.bad_data == "fail":
             raise bad_record(path, first, decoded.bad[0])
         return tuple(
@@ -75,7 +75,7 @@ def line_reader(table: Table) -> LineReader:
 
 
 def chunks(rows: pa.RecordBatch, dropped: int = 0, dead_letters: tuple[DeadLetter, ...] = ()) -> Iterator[Chunk]:
-    """Yield the rows in batches of a size that Spark likes, with what was dropped on the first."""
+    """Yield the rows in batches of a size that suits Spark, with the dropped ones on the first."""
     if dropped or rows.num_rows:
         yield Chunk(rows.slice(0, ROWS_PER_BATCH), dropped, dead_letters)
     for start in range(ROWS_PER_BATCH, rows.num_rows, ROWS_PER_BATCH):
@@ -83,7 +83,7 @@ def chunks(rows: pa.RecordBatch, dropped: int = 0, dead_letters: tuple[DeadLette
 
 
 def bad_record(path: InputFile, first_line: int, record: BadRecord) -> BadRecordError:
-    """Return the error of a record that its table does not let pass."""
+    """Return the error of a record that its table does not accept."""
     shown = record.raw[:120].decode("utf-8", "replace") + ("..." if len(record.raw) > 120 else "")
     return BadRecordError(
         f"{path}, line {first_line + record.index}: {record.reason}. The record is: {shown}",

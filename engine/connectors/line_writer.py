@@ -37,7 +37,7 @@ class LineWriter:
         return to_message([self._segment.close(sync=False)])
 
     def finish(self, partition: str, until: int | None) -> Segment:
-        """Make the segment durable; its rows belong to that partition of the target, which is over then."""
+        """Make the segment durable; its rows belong to that partition of the target, which it completes."""
         return self._segment.close(partition, until=until)
 
 

@@ -32,11 +32,11 @@ class _Generation:
 
     @property
     def bytes(self) -> int:
-        """About what it holds in memory; keys are counted as if each were a short text."""
+        """Estimate its bytes in memory; keys are counted as short texts."""
         return int(self.rows.nbytes) + len(self.index) * _PER_KEY
 
     def add(self, keys: list[object], rows: pa.RecordBatch, numbers: Sequence[int], times: Sequence[float]) -> None:
-        """Remember answers; a key that was there already is believed anew."""
+        """Store answers; a key that is present already is renewed."""
         first = self.rows.num_rows
         self.rows = pa.concat_batches([self.rows, rows])
         for key, number, time in zip(keys, numbers, times, strict=True):
@@ -81,7 +81,7 @@ class CachedLookup:
 
     @property
     def bytes(self) -> int:
-        """About what all that it remembers costs in memory."""
+        """Estimate the bytes of the cache in memory."""
         return self._young.bytes + self._old.bytes
 
     def refresh(self) -> None:
@@ -89,7 +89,7 @@ class CachedLookup:
         self._inner.refresh()
 
     def fetch(self, keys: pa.Array) -> LookupResult:
-        """Return the rows of these keys, remembered ones first."""
+        """Return the rows of these keys, cached ones first."""
         request = _Request(keys, keys.to_pylist(), self._clock())
         young = self._hits(self._young, request, range(len(keys)))
         old = self._hits(self._old, request, young.missing)
@@ -104,7 +104,7 @@ class CachedLookup:
         )
 
     def close(self) -> None:
-        """Close what is asked; what is remembered goes with the object."""
+        """Close the inner lookup; the cache is released with the object."""
         self._inner.close()
 
     def _forget(self) -> None:

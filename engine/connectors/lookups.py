@@ -31,7 +31,7 @@ _OPEN: OrderedDict[LookupSpec, Lookup] = OrderedDict()
 
 
 def open_lookup(spec: LookupSpec) -> Lookup:
-    """Return the lookup of a table, opened now or by an earlier task of this process, with what has changed seen."""
+    """Return the refreshed lookup of a table, opened now or by an earlier task of this process."""
     lookup = _OPEN.pop(spec, None) or _open(spec.table)
     _OPEN[spec] = lookup
     if len(_OPEN) > _MOST:
@@ -41,7 +41,7 @@ def open_lookup(spec: LookupSpec) -> Lookup:
 
 
 def look_up(lookup: Lookup, columns: Schema, keys: pa.Array) -> pa.StructArray:
-    """For each key a struct of the wanted columns of its row; NULL where the key is NULL or has no row."""
+    """Return a struct of the requested columns of the row of each key; NULL if the key is NULL or has no row."""
     encoded = keys.dictionary_encode()
     schema = arrow_schema(columns)
     result = lookup.fetch(encoded.dictionary)
@@ -52,7 +52,7 @@ def look_up(lookup: Lookup, columns: Schema, keys: pa.Array) -> pa.StructArray:
 
 
 def narrow_table(table: Table, columns: Schema) -> Table:
-    """Return the table with only the columns that are wanted, and its key."""
+    """Return the table with only the columns that are read, and its key."""
     needed = {*columns.names, *table.primary_key}
     fields = tuple(field for field in table.schema if field.name in needed)
     metadata = tuple(pair for pair in table.metadata if pair[0] in needed)

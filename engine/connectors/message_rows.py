@@ -33,7 +33,7 @@ class MessageRows:
         self._decoder = make_decoder(table.format, table.schema, declared=table.declared)
 
     def chunk(self, messages: Messages) -> Chunk:
-        """The rows of some messages; those without a content are skipped."""
+        """Return the rows of some messages; messages without content are skipped."""
         contents = messages.contents
         origin: pa.Int64Array | None = None
         if self._table.framing == "newline":

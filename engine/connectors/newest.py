@@ -53,7 +53,7 @@ class NewestRows:
 
 
 def place_of_rows(table: Table) -> Path:
-    """Return the path of the rows that a sink has written; refuse a sink whose rows cannot be read back."""
+    """Return the path of the rows that a sink has written; raise if its rows cannot be read back."""
     form = "" if table.format is None else table.format.format
     if isinstance(table.options, FilesystemSinkOptions) and isinstance(table.options.location, Path):
         if form in ("json", "parquet", "debezium_json"):
@@ -68,7 +68,7 @@ def place_of_rows(table: Table) -> Path:
 
 
 def newest_rows(place: Path, limit: int) -> NewestRows:
-    """Return the newest rows in a file or in the files of a directory; none where there is nothing yet."""
+    """Return the newest rows in a file or in the files of a directory; none if nothing is written yet."""
     if not place.exists():
         return NewestRows([])
     found, size = Rows(), 0
@@ -86,7 +86,7 @@ def newest_rows(place: Path, limit: int) -> NewestRows:
 
 
 def _why_no_more(before: int, read: int, size: int) -> str | None:
-    """Why the files before those that were read are not looked into; None where they are, or there are none."""
+    """Return why earlier files are not read; None if they are, or if there are none."""
     if before > 0 and size >= _MOST_BYTES:
         return f"they are in files before those whose rows, of {_AS_MUCH} together, are shown"
     if before > 0 and read >= _MOST_FILES:
@@ -115,7 +115,7 @@ def _last_of(path: Path, limit: int) -> _Last:
 
 
 def _last_of_lines(path: Path, limit: int) -> _Last:
-    """Whole lines only; of a compressed file nothing, since it is read from its beginning only."""
+    """Return the last whole lines; none of a compressed file, which can only be read from its beginning."""
     if compression_of(path) != "none":
         return _Last([], left_out=f"{path.name} is compressed, and not looked into")
     with path.open("rb") as file:
@@ -144,7 +144,7 @@ def _as_row(line: bytes) -> dict[str, Any]:
 
 
 def _is_sendable(value: object, depth: int = 0) -> bool:
-    """Whether an answer can hold it: one has no escaped half of a character, and is not nested without end."""
+    """Whether a JSON answer can contain the value: no unpaired surrogate, and no excessive nesting."""
     if depth > _DEEPEST:
         return False
     match value:
@@ -182,11 +182,11 @@ class _Kept:
 
     @property
     def is_full(self) -> bool:
-        """Whether rows before these are not wanted."""
+        """Whether no earlier rows are needed."""
         return self.rows >= self.limit or self.size >= _MOST_BYTES
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Keep a batch behind the others, and let go of those that are not needed any more."""
+        """Append a batch, and drop the rows that are no longer needed."""
         self.batches.append(batch)
         self.rows += batch.num_rows
         self.size += batch.nbytes
@@ -205,7 +205,7 @@ class _Kept:
 
 
 def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -> _Kept:
-    """Return the last rows of a group with those behind it. A file has no way to the end of a group: all of it is
+    """Return the last rows of a group with the later ones. A file has no index to the end of a group: all of it is
     decoded."""
     form = file.metadata.row_group(group)
     _refuse_larger(form.total_byte_size, name)
@@ -222,7 +222,7 @@ def _last_of_group(file: pq.ParquetFile, group: int, behind: _Kept, name: str) -
 
 
 def _rows_at_once(most: int, rows: int, size: int) -> int:
-    """Return how many rows to decode next, from the size of decoded rows before them. The file only tells their encoded
+    """Return how many rows to decode next, from the size of the rows decoded before. The file has only their encoded
     size: a text that repeats a thousand times is stored once."""
     return max(1, min(most, _MOST_ROWS_AT_ONCE, _MOST_BYTES * rows // max(1, size)))
 
@@ -236,7 +236,7 @@ def _refuse_larger(size: int, name: str) -> None:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it."""
+    """Return a value for JSON."""
     match value:
         case None | bool() | int() | float() | str():
             return value

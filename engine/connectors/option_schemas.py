@@ -30,15 +30,14 @@ _KEPT = frozenset({"type", "enum", "const", "items", "default", "description", "
 
 
 def connection_schema(connector: Connector) -> JsonSchema | None:
-    """Return the options of the other system that a connection holds; None where there is no other system to log in
-    to."""
+    """Return the options of the other system that a connection holds; None if there is no other system to log in to."""
     model = connector.connection
     return None if model is None else _merged(connector, [model], known_names(model))
 
 
 def table_schema(connector: Connector) -> JsonSchema:
-    """Return the options of a table in any of its connector's directions, without those of its connection. `type`
-    says which direction it is, where there are several; what only one of them has, the others refuse."""
+    """Return the options of a table in any of its connector's directions, without those of its connection. `type` names
+    the direction if there are several; an option of one direction is refused in the others."""
     models = connector.options.values()
     names = frozenset().union(*map(known_names, models))
     schema = _merged(
@@ -58,7 +57,7 @@ def direction_schema(connector: Connector, direction: Direction) -> JsonSchema:
 
 
 def _merged(connector: Connector, models: Collection[type[BaseModel]], names: Collection[str]) -> JsonSchema:
-    """Return the named options of some models: of each the keywords on which all models agree that have it."""
+    """Return the named options of some models: of each option the keywords on which all models that have it agree."""
     flat: dict[str, JsonSchema] = {}
     for model in models:
         properties = model.model_json_schema(by_alias=True).get("properties", {})
@@ -119,8 +118,8 @@ def _below(group: str, names: Collection[str]) -> Sequence[str]:
 
 
 def _listed(keyword: str, properties: Mapping[str, JsonSchema], names: Collection[str]) -> JsonSchema:
-    """Return the properties of those names under a keyword; nothing for none. An object is required that has to have
-    one."""
+    """Return the properties of those names under a keyword; nothing for none. An object with a required property is
+    required."""
     wanted = (
         {name if name in properties else name.partition(".")[0] for name in names} if keyword == "required" else names
     )
@@ -129,7 +128,7 @@ def _listed(keyword: str, properties: Mapping[str, JsonSchema], names: Collectio
 
 
 def secret_options(connector: Connector) -> frozenset[str]:
-    """Return the options of a connector whose values nobody is shown."""
+    """Return the options of a connector whose values are secret."""
     fields = [field for model in connector.options.values() for field in model.model_fields.items()]
     return frozenset(name_of(name, info) for name, info in fields if is_secret(info))
 
@@ -148,8 +147,8 @@ def nested_values(connector: Connector, values: Mapping[str, object]) -> JsonSch
 
 
 def flat_values(config: Mapping[str, object]) -> dict[str, str | bool | int | float | list[str]]:
-    """Return the options that values in the shape of such a schema are; what is null is not given. Raises ValueError
-    where a value is no option's."""
+    """Return the options of values in the shape of such a schema; nulls are left out. Raise ValueError for a value that
+    belongs to no option."""
     flat: dict[str, str | bool | int | float | list[str]] = {}
     unread = [("", config)]
     while unread:

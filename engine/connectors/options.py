@@ -168,7 +168,7 @@ class ReadOptions:
 
 
 def split_options(options: WithOptions) -> SplitOptions:
-    """Sort options by whom they are for: `format` to every table, `json.*` to the format, the rest to the connector."""
+    """Sort options by their owner: `format` is every table's, `json.*` the format's, the rest the connector's."""
     general = known_names(TableOptions)
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
     specific = [option for option in options if option.name not in general]
@@ -180,7 +180,7 @@ def split_options(options: WithOptions) -> SplitOptions:
 
 
 def parse_options(model: type[O], with_options: WithOptions, *, table: str, at: TextPosition | None = None) -> O:
-    """Return the options as `model` declares them. Raises `ScriptRefused` with every complaint there is."""
+    """Return the options as `model` declares them. Raise `ScriptRefused` with all errors."""
     options, complaints = _read(model, with_options, table, at)
     unknown = _unknown(
         [(option, known_names(model)) for option in with_options if option.name not in known_names(model)]
@@ -193,7 +193,7 @@ def parse_options(model: type[O], with_options: WithOptions, *, table: str, at: 
 def read_table_options(
     connector: Connector, with_options: WithOptions, *, table: str, at: TextPosition | None = None, lookup: bool = False
 ) -> ReadOptions:
-    """Return all options of a table of `connector`, with every complaint about any of them in one `ScriptRefused`."""
+    """Return all options of a table of `connector`; raise one `ScriptRefused` with all errors."""
     split = split_options(with_options)
     general, complaints = _read(TableOptions, split.general, table, at)
     direction, wrong = _direction(connector, split.general, table, at, lookup=lookup)
@@ -222,8 +222,8 @@ class _Format:
 def _strangers(
     split: SplitOptions, model: type[Options], form: _Format | None
 ) -> list[tuple[WithOption, frozenset[str]]]:
-    """Return the options that nobody declares, each with the names that it may be a misspelling of. Without a format
-    nothing is said of those of formats."""
+    """Return the undeclared options, each with names of which it may be a misspelling. Without a format, the options of
+    formats are ignored."""
     own_names = known_names(model)
     candidates = known_names(TableOptions) | own_names
     strangers = [(option, candidates) for option in split.connector if option.name not in own_names]
@@ -251,7 +251,7 @@ def _format(
 
 
 def _named_format(connector: Connector, option: WithOption | None, at: TextPosition | None) -> Format | EngineError:
-    """Return the format that a table says, or that its connector has if it says none; or what is wrong."""
+    """Return the format that a table names, or else the default of its connector; or an error."""
     name = str(option.value) if option else connector.default_format
     position = option.at if option else at
     if not connector.formats:
@@ -300,7 +300,7 @@ def known_names(model: type[BaseModel]) -> frozenset[str]:
 def _read(
     model: type[O], with_options: WithOptions, table: str, at: TextPosition | None
 ) -> tuple[O | None, list[EngineError]]:
-    """Return the options, and what is wrong with them; options that the model does not know are passed over."""
+    """Return the options and their errors; options that the model does not know are ignored."""
     fields = {name_of(name, info): info for name, info in model.model_fields.items()}
     places = {option.name: option.at for option in with_options}
     values: dict[str, object] = {}

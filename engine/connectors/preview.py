@@ -53,7 +53,7 @@ class Preview:
         return line_writer(self._table, self._directory, epoch, task)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Put the epoch's rows behind those that are kept, and let the oldest go."""
+        """Append the epoch's rows to the stored ones, and drop the oldest."""
         from engine.delivery.durable import replace_durably  # noqa: PLC0415 - see `open`
         from engine.delivery.file_ledger import permit_at_least_once  # noqa: PLC0415
         from engine.delivery.segments import drop_segments, from_messages, open_segment  # noqa: PLC0415
@@ -87,7 +87,7 @@ class _Newest:
     _bytes: int = 0
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Take further lines, each with its end or without, and let the oldest go."""
+        """Append lines, each with or without its line end, and drop the oldest."""
         for line in lines:
             self.total += 1
             self.lines.append(line.rstrip(b"\n"))
@@ -104,14 +104,14 @@ class PreviewRows:
     lines: tuple[bytes, ...]
 
     def after(self, position: int) -> tuple[bytes, ...]:
-        """Return the rows that are new to somebody who has seen so many; all of them if there were never so many."""
+        """Return the rows that are new to a reader who has seen that many; all of them if there were never so many."""
         fresh = self.total - position if 0 <= position <= self.total else self.total
         return self.lines[-fresh:] if fresh else ()
 
 
 def read_preview(directory: Path) -> PreviewRows:
-    """Return the rows that a preview sink with this directory has kept; none before its first. An earlier version
-    may have kept more than are read."""
+    """Return the stored rows of a preview sink with this directory; none before its first. An earlier version may have
+    stored more than are read."""
     newest = _Newest(rows=None)
     try:
         with _preview_file(directory).open("rb") as file:

@@ -17,7 +17,7 @@ _NOTHING_ASKED = "its options are valid; the other system was not contacted"
 
 
 def probe_connection(connector: Connector, options: Sequence[WithOption]) -> str:
-    """Ask the other system whether it lets a connection in; what it says, in words. Raises what a run would."""
+    """Check whether the other system accepts a connection; return its answer in words. Raise the errors of a run."""
     if connector.connection is None or connector.probe is None:
         return _NOTHING_ASKED
     own = [option for option in options if option.name in known_names(connector.connection)]
@@ -25,7 +25,7 @@ def probe_connection(connector: Connector, options: Sequence[WithOption]) -> str
 
 
 def probe_table(table: Table, scratch: Path) -> str:
-    """Ask whether what a table stands for is there; what was found, in words. Raises what a run would."""
+    """Check whether the external object of a table exists; return a description. Raise the errors of a run."""
     connector = connector_of(table)
     form = table.format and fill_in(table.format, os.environ)
     table = replace(table, options=fill_in(table.options, os.environ), format=form)

@@ -22,8 +22,8 @@ from engine.errors import SinkPrefixError, message_of
 
 
 def redirected(tables: Mapping[str, Table], prefix: str) -> tuple[Mapping[str, Table], Collection[SinkPrefixError]]:
-    """Return the tables as they are under the prefix, and what is wrong with those that cannot be, or that would get
-    there into the way of what is written without it."""
+    """Return the tables with the prefix in their targets, and an error for those that cannot have one, or whose new
+    target collides with an original one."""
     complaints: list[SinkPrefixError] = []
     moved: dict[str, Table] = {}
     for name, table in tables.items():
@@ -40,7 +40,7 @@ def redirected(tables: Mapping[str, Table], prefix: str) -> tuple[Mapping[str, T
 
 
 def describe_redirected(before: Mapping[str, Table], after: Mapping[str, Table]) -> Iterator[str]:
-    """Yield a line for each sink: where it writes, and where it did without the prefix."""
+    """Yield a line for each sink: its target, and its target without the prefix."""
     for name in sorted(after):
         place, former = _place(after[name]), _place(before[name])
         if after[name].direction == "sink":
@@ -49,7 +49,7 @@ def describe_redirected(before: Mapping[str, Table], after: Mapping[str, Table])
 
 
 def reading_beside(table: Table, prefix: str) -> Table:
-    """Return a source that says elsewhere, under the prefix, how far it has read."""
+    """Return a source that reports its progress elsewhere, under the prefix."""
     return _redirect(table, prefix)
 
 
@@ -59,7 +59,7 @@ def _place(table: Table) -> str:
 
 
 def _shared(moved: Table, other: Table) -> str | None:
-    """Return the place where both write, or one within the other's."""
+    """Return the location where both write, or one within the other's."""
     if moved.direction != "sink" or other.direction != "sink":
         return None
     names = [sink_kind_of(table).target_names(table.options) for table in (moved, other)]

@@ -33,8 +33,8 @@ class RefusedRows:
 
 
 def keep_refused(table: Table, directory: Path, epoch: Epoch, dead_letters: Sequence[DeadLetter]) -> None:
-    """Keep all rows of an epoch that were refused where the table says, if it says so; `directory` is the sink's own.
-    To be called before the epoch is recorded, also when no row was refused."""
+    """Save all refused rows of an epoch as the table declares; `directory` is the sink's own. To be called before the
+    epoch is recorded, also if no row was refused."""
     if table.dead_letter_table is not None:
         _write(directory, epoch, dead_letters)
     elif table.dead_letter_directory is not None:
@@ -57,8 +57,8 @@ def refused_rows_of(directory: Path, epoch: Epoch) -> RefusedRows | None:
 
 
 def forget_refused(directory: Path, epoch: Epoch) -> None:
-    """Drop what a sink has left of an epoch that the table of dead letters has recorded, of those before it, and of the
-    histories before it."""
+    """Delete the refused rows of an epoch that the dead-letter table has recorded, of earlier epochs, and of earlier
+    lineages."""
     parents = {lineage for lineage, _ in epoch.parents}
     for path in _folder(directory).glob("*.json"):
         number, owner = path.stem.split("-", 1)

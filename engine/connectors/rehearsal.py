@@ -57,7 +57,7 @@ class KeptRows:
         return KeptRowsWriter(segment_path(self._directory, epoch, task))
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Have the files of the epoch count, whose tasks have ended. Without a row there is no directory."""
+        """Record the files of an epoch whose tasks have ended. Without a row there is no directory."""
         target = rows_directory(self._directory)
         for message in messages:
             target.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def _weighed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _storable(values: pa.Array) -> pa.Array:
-    """Return the values in a type that Parquet and Spark have in common."""
+    """Return the values in a type that Parquet and Spark share."""
     import pyarrow as pa  # noqa: PLC0415 - see `KeptRowsWriter.write`
 
     if pa.types.is_duration(values.type):

@@ -20,7 +20,7 @@ MOST_BYTES = 4 * 1024 * 1024
 
 
 def sample(table: Table, rows: int) -> Iterator[Chunk]:
-    """Yield the first rows of a source, about so many, as far as they are not too large. Raises what a run would."""
+    """Yield about that many first rows of a source, unless they are too large. Raise the errors of a run."""
     form = table.format and fill_in(table.format, os.environ)
     table = replace(table, options=fill_in(table.options, os.environ), format=form, start=EARLIEST)
     source = source_kind_of(table).open(table)

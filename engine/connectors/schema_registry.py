@@ -66,7 +66,7 @@ class TableSubject:
 
 
 def registry_complaint(table: Table) -> str | None:
-    """Why a table cannot be read or written without a registry, or None."""
+    """Return why a table needs a registry to be read or written, or None."""
     assert isinstance(table.options, RegistryOptions)
     form = table.format
     if form is None or not _uses_registry(form) or table.options.registry_endpoint is not None:
@@ -102,8 +102,8 @@ def subject_of(table: Table, topic: str) -> TableSubject | None:
 
 
 def ask_for_columns(table: Table, topic: str) -> str | None:
-    """Ask the registry whether the records of a sink may have its new columns, and return the answer; None if it uses
-    no registry. Raise SchemaRefusedError if they may not, SchemaRegistryError if the registry does not answer."""
+    """Ask the registry whether the records of a sink may have its new columns, and return the answer; None if the sink
+    uses no registry. Raise SchemaRefusedError if they may not, SchemaRegistryError if the registry does not answer."""
     if (subject := subject_of(table, topic)) is None:
         return None
     from engine.formats import make_encoder  # noqa: PLC0415 - `arroyo check` must not pay for Arrow
@@ -132,7 +132,7 @@ class _OnlyAsked:
         return self.asked.schema_of(number)
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
-        """No number; refused where the registry would refuse it."""
+        """Return 0 as the number; raise if the registry would refuse the schema."""
         if not self.asked.may_follow(subject, kind, schema):
             raise SchemaRefusedError(
                 f"the schema registry refuses the columns as the next version of {subject}", hint=_HINTS["POST"]
@@ -179,15 +179,16 @@ class HttpRegistry:
             return text
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
-        """Return the number of a schema of a subject, which becomes its newest version unless it is one already."""
+        """Return the number of a schema of a subject, which becomes its newest version unless it is a version
+        already."""
         from confluent_kafka.schema_registry import Schema  # noqa: PLC0415
 
         with self._explaining("POST"):
             return int(self._client.register_schema(subject, Schema(schema, kind)))
 
     def may_follow(self, subject: str, kind: SchemaKind, schema: str) -> bool:
-        """Whether a schema may become the newest version of a subject, which stays as it is; one that has none yet may
-        begin with any."""
+        """Whether a schema may become the newest version of a subject, which is not changed; a new subject may begin
+        with any."""
         from confluent_kafka.schema_registry import Schema  # noqa: PLC0415
         from confluent_kafka.schema_registry.error import SchemaRegistryError as Refusal  # noqa: PLC0415
 
@@ -235,7 +236,7 @@ _HINTS = {
 
 
 def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request) -> None:
-    """Send a request to the address that its host has now, when scripts may go there, and to no other."""
+    """Send a request to the current address of its host, if scripts may reach that, and to no other."""
     address = check_url(str(request.url), environ)
     request.url = request.url.join(address.url)
     request.extensions = {**request.extensions, "sni_hostname": address.server_name}
@@ -243,5 +244,5 @@ def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request
 
 @cache
 def _registry(endpoint: str, key: str, secret: str) -> HttpRegistry:
-    """Return one for every registry in a process, so that it is asked once."""
+    """Return the cached client of a registry, of which a process has one."""
     return HttpRegistry(endpoint, key, secret)

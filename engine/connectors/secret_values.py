@@ -53,7 +53,7 @@ _KEY_IN_PATH = re.compile(
 
 
 def key_in_url(value: str) -> str | None:
-    """Return the parameter of a URL that holds a key as it is, or None."""
+    """Return the parameter of a URL that contains a plain key, or None."""
     if not _is_url(value):
         return None
     parameters = parse_qsl(urlsplit(value).query)
@@ -87,12 +87,12 @@ def is_secret(info: FieldInfo) -> bool:
 
 
 def refers_to_secret(value: object) -> bool:
-    """Whether an option's value is made of a secret that it names."""
+    """Whether an option's value contains a reference to a secret."""
     return isinstance(value, str) and bool(secrets_named(value))
 
 
 def complaint_about(info: FieldInfo, value: object) -> str | None:
-    """Return what is wrong with the references in an option's value, or None."""
+    """Return the error of the references in an option's value, or None."""
     for reference in references(value) if isinstance(value, str) else ():
         name = reference.name
         if not _NAME.fullmatch(name):
@@ -108,7 +108,7 @@ def complaint_about(info: FieldInfo, value: object) -> str | None:
 
 
 def fill_in(options: M, environ: Mapping[str, str]) -> M:
-    """Return the options with every reference replaced by what it stands for."""
+    """Return the options with every reference replaced by its value."""
     filled: dict[str, object] = {}
     for name, value in options:
         match value:

@@ -22,8 +22,7 @@ _PREFIX = "preview"
 
 
 def only_shown(tables: Mapping[str, Table], changing: Collection[str]) -> Mapping[str, Table]:
-    """Return the tables as they are where nothing is written; `changing` are the sinks whose rows are changed
-    afterwards."""
+    """Return the tables for a run that writes nothing; `changing` are the sinks whose rows are updated later."""
     return {name: _shown(table, is_changing=table.name in changing) for name, table in tables.items()}
 
 

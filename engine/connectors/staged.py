@@ -53,7 +53,7 @@ class ArrowSegment:
 
 
 def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a segment, in their order, so many at once."""
+    """Yield the rows of a segment, in their order, that many at a time."""
     with reading_segment(path):
         mapped = pa.memory_map(str(path))
     with mapped as file, pa.ipc.open_file(file) as reader:
@@ -66,8 +66,8 @@ def segment_rows(path: Path, at_once: int) -> Iterator[pa.RecordBatch]:
 def send_unless_sent(
     directory: Path, epoch: Epoch, messages: Sequence[bytes], send: Callable[[Sequence[Segment]], int]
 ) -> None:
-    """Send what the tasks have staged, unless this epoch was the last that was sent; `send` says how many rows were
-    refused. A crash between the sending and the ledger sends it again."""
+    """Send the rows that the tasks have staged, unless this epoch was the last that was sent; `send` returns how many
+    rows were refused. A crash between sending and recording sends them again."""
     permit = permit_at_least_once(directory, epoch)
     if permit is not None:
         segments = from_messages(messages)

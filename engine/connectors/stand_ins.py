@@ -29,8 +29,7 @@ from engine.schema import Field, Schema
 
 
 def stood_in(tables: Mapping[str, Table], folder: Path) -> tuple[Mapping[str, Table], Collection[StandInError]]:
-    """Return the tables as they are in a test whose rows are in this folder, and what is wrong with those that
-    cannot be."""
+    """Return the tables of a test whose rows are in this folder, and an error for those that cannot be replaced."""
     folder = folder.absolute()
     complaints: list[StandInError] = []
     replaced: dict[str, Table] = {}
@@ -43,7 +42,7 @@ def stood_in(tables: Mapping[str, Table], folder: Path) -> tuple[Mapping[str, Ta
 
 
 def unread(folder: Path, read: Collection[str]) -> Collection[StandInError]:
-    """Return a complaint about each table that the test has rows for, and the script does not read."""
+    """Return an error for each table for which the test has rows, and which the script does not read."""
     hint = f"it reads {', '.join(sorted(read)) or 'none'}"
     names = sorted(path.stem for path in (folder / "in").glob("*.json") if path.stem not in read)
     return [
@@ -52,7 +51,7 @@ def unread(folder: Path, read: Collection[str]) -> Collection[StandInError]:
 
 
 def prepare_outputs(tables: Collection[Table], folder: Path) -> None:
-    """Let there be a file for each sink, with no rows yet, and one that says of which types their columns are."""
+    """Write a file without rows for each sink, and one with the types of its columns."""
     sinks = [table for table in tables if table.direction == "sink"]
     (folder / "out").mkdir(parents=True, exist_ok=True)
     for table in sinks:
@@ -92,7 +91,7 @@ def _source(table: Table, path: Path) -> Table:
 
 
 def _filled(table: Table, name: str, key: str) -> Field:
-    """Return the column that a connector fills; the time that it knows of a row is none of its declared ones."""
+    """Return the column that a connector fills; the event time that it provides is none of its declared ones."""
     declared = connector_of(table).metadata.get(key)
     return Field(name, types.TIMESTAMP, nullable=False) if declared is None else replace(declared, name=name)
 

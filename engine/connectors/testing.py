@@ -44,8 +44,8 @@ def table(
     options: Mapping[str, OptionValue] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Table:
-    """Return a table as CREATE TABLE declares it; the schema may be the connector's own. Raises what the statement
-    would."""
+    """Return a table as CREATE TABLE declares it; the schema may be the connector's own. Raise the errors of the
+    statement."""
     given = [WithOption(name, value, _AT) for name, value in (options or {}).items()]
     read = read_table_options(connector, given, table="t", at=_AT)
     columns = schema or connector.schema
@@ -84,8 +84,8 @@ def between(
 
 
 def positions(of: Source, max_rows: int | None) -> list[dict[str, Position]]:
-    """Return the positions at which the epochs of a source end, with its start first: up to its end or, if it has none,
-    until it says that all rows of the moment are read."""
+    """Return the positions at which the epochs of a source end, beginning with its start: up to its end or, if it has
+    none, until it reports that all current rows are read."""
     ends = [start(of)]
     while not _is_read(of, ends[-1]):
         ends.append(dict(of.advance(ends[-1], max_rows)))
@@ -106,7 +106,7 @@ def rows(batches: Iterator[pa.RecordBatch] | Sequence[pa.RecordBatch]) -> list[R
 
 
 def epoch(number: int, lineage: str = "one", generation: int = 1, parents: tuple[tuple[str, int], ...] = ()) -> Epoch:
-    """Return an epoch as a run has it."""
+    """Return an epoch like that of a run."""
     return Epoch(number, lineage, generation, f"offsets-{number}", parents)
 
 
@@ -127,7 +127,7 @@ def stage(of: Sink, number: Epoch, *tasks: Sequence[pa.RecordBatch]) -> list[byt
 
 
 def check_declaration(connector: Connector) -> None:
-    """A connector and all its options are described, and no secret shows."""
+    """Check that a connector and all its options are described, and that no secret is shown."""
     assert connector.summary.endswith("."), "the summary is one sentence"
     assert connector.kinds, "it has no kind of table"
     assert connector.default_format is None or connector.default_format in connector.formats
@@ -143,7 +143,7 @@ def check_declaration(connector: Connector) -> None:
 
 
 def rows_have_the_declared_columns(of: Table, count: int) -> None:
-    """Rows have the columns of the table, then its metadata columns."""
+    """Check that rows have the columns of the table, then its metadata columns."""
     expected = arrow_schema(of.schema)
     reader = _source(of)
     ends = positions(reader, None)
@@ -153,7 +153,7 @@ def rows_have_the_declared_columns(of: Table, count: int) -> None:
 
 
 def a_range_reads_the_same_each_time(of: Table, count: int) -> None:
-    """A restart reads the same rows between two positions."""
+    """Check that a restart reads the same rows between two positions."""
     reader = _source(of)
     ends = positions(reader, None)
     once = rows(between(reader, ends[0], ends[-1]))
@@ -162,7 +162,7 @@ def a_range_reads_the_same_each_time(of: Table, count: int) -> None:
 
 
 def an_epoch_has_at_most_the_rows_asked_for(of: Table, count: int) -> None:
-    """`advance` keeps to `max_rows`."""
+    """Check that `advance` respects `max_rows`."""
     ends = positions(_source(of), 100)
     counts = [len(rows(between(_source(of), begin, end))) for begin, end in pairwise(ends)]
     assert max(counts) <= 100
@@ -170,7 +170,7 @@ def an_epoch_has_at_most_the_rows_asked_for(of: Table, count: int) -> None:
 
 
 def nothing_follows_the_end(of: Table, count: int) -> None:
-    """A source that is read to its end stays there."""
+    """Check that a source that is read to its end stays there."""
     reader = _source(of)
     last = positions(reader, None)[-1]
     assert dict(reader.advance(last, None)) == last
@@ -179,7 +179,7 @@ def nothing_follows_the_end(of: Table, count: int) -> None:
 
 
 def any_cut_into_epochs_and_slices_gives_the_same_rows(of: Table, count: int) -> None:
-    """Neither the size of epochs nor the number of tasks changes the rows."""
+    """Check that neither the size of epochs nor the number of tasks changes the rows."""
     whole = positions(_source(of), None)
     expected = rows(between(_source(of), whole[0], whole[-1]))
     for tasks in (1, 2, 5):
@@ -196,7 +196,7 @@ def any_cut_into_epochs_and_slices_gives_the_same_rows(of: Table, count: int) ->
 
 
 def a_range_has_at_most_as_many_slices_as_tasks(of: Table, count: int) -> None:
-    """`slices` returns at most one slice for each task, and at least one where there are rows."""
+    """Check that `slices` returns at most one slice for each task, and at least one if there are rows."""
     reader = _source(of)
     for partition, end in positions(reader, None)[-1].items():
         for tasks in (1, 2, 3, 8):
@@ -214,14 +214,14 @@ SOURCE_CHECKS: tuple[SourceCheck, ...] = (
 
 
 def nothing_shows_before_the_commit(of: Table, directory: Path, read: Callable[[], object]) -> None:
-    """Readers of the target see nothing of an epoch whose tasks have written and that is not committed."""
+    """Check that readers of the target see nothing of an epoch whose tasks have written and that is not committed."""
     before = read()
     stage(_sink(of, directory), epoch(0), [_batch(of)])
     assert read() == before
 
 
 def an_epoch_is_written_once(of: Table, directory: Path, read: Callable[[], object]) -> None:
-    """An epoch that is run again after its commit changes nothing."""
+    """Check that an epoch that is run again after its commit changes nothing."""
     before = read()
     take(_sink(of, directory), epoch(0), [_batch(of)], [_batch(of)])
     written = read()
@@ -231,7 +231,7 @@ def an_epoch_is_written_once(of: Table, directory: Path, read: Callable[[], obje
 
 
 def an_epoch_may_be_empty(of: Table, directory: Path, read: Callable[[], object]) -> None:
-    """An epoch without rows is taken, and shows nothing."""
+    """Check that an epoch without rows is taken, and shows nothing."""
     before = read()
     take(_sink(of, directory), epoch(0))
     take(_sink(of, directory), epoch(1))
@@ -239,7 +239,7 @@ def an_epoch_may_be_empty(of: Table, directory: Path, read: Callable[[], object]
 
 
 def an_attempt_that_failed_leaves_nothing(of: Table, directory: Path, read: Callable[[], object]) -> None:
-    """Only the messages of the attempt that succeeded count: a task may run twice, and the first time in vain."""
+    """Check that only the messages of the successful attempt count: a task may run twice, and fail the first time."""
     stage(_sink(of, directory), epoch(0), [_batch(of)])
     before = read()
     take(_sink(of, directory), epoch(0))
@@ -268,7 +268,7 @@ def _sink(of: Table, directory: Path) -> Sink:
 
 
 def _batch(of: Table) -> pa.RecordBatch:
-    """Return a batch of one row, with a value of each type, 1 or its like."""
+    """Return a batch of one row, with 1 or a similar value of each type."""
     schema = arrow_schema(of.schema)
     return pa.RecordBatch.from_arrays([_one(field.type) for field in schema], schema=schema)
 

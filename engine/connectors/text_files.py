@@ -33,7 +33,7 @@ class _Named(Protocol):
 
 
 def compression_of(path: _Named) -> Compression:
-    """Return the compression that a file's name tells."""
+    """Return the compression that a file's name implies."""
     match path.suffix:
         case ".gz":
             return "gzip"
@@ -57,7 +57,7 @@ def size_of(path: Path) -> int:
 
 
 def missing_file(path: Path) -> MissingFileError:
-    """Return the error of a path that is not there."""
+    """Return the error for a path that does not exist."""
     where = path.resolve()
     return MissingFileError(
         f"there is no file {where}", hint="check the option 'path'; relative paths start where the job was started"
@@ -65,7 +65,7 @@ def missing_file(path: Path) -> MissingFileError:
 
 
 def open_text(path: Path, compression: Compression, start: int = 0) -> BinaryIO | pa.NativeFile:
-    """Return the file's text from a byte on; compressed files are read from their beginning to get there."""
+    """Open the file's text at a byte; compressed files are read from their beginning to get there."""
     size_of(path)
     if compression == "none":
         file = path.open("rb", buffering=0)
@@ -109,7 +109,7 @@ def read_blocks(path: Path, compression: Compression, start: int, end: int | Non
 
 
 def skip_lines(path: Path, compression: Compression, start: int, lines: int) -> tuple[LineCut, int]:
-    """Return the cut so many lines further, or the end of the file, and how many lines there are in between."""
+    """Return the byte that many lines further, or the end of the file, and the number of lines in between."""
     at, counted, is_open = start, 0, False
     with open_text(path, compression, start) as file:
         while read := file.read(_COUNTED):
@@ -125,7 +125,7 @@ def skip_lines(path: Path, compression: Compression, start: int, lines: int) -> 
 
 
 def cut_points(path: Path, start: int, end: int, parts: int) -> list[int]:
-    """At most `parts` + 1 bytes from `start` to `end` that begin lines, about equally far apart."""
+    """Return at most `parts` + 1 bytes from `start` to `end` that begin lines, at about equal distances."""
     cuts = [start]
     with path.open("rb") as file:
         for number in range(1, parts):
@@ -150,7 +150,7 @@ def lines_before(path: Path, compression: Compression, byte: int) -> int:
 
 
 def _count_newlines(text: bytes) -> int:
-    """In half the time that `bytes.count` takes where lines have some hundred bytes."""
+    """Count newlines in half the time of `bytes.count` if lines have some hundred bytes."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
 
 

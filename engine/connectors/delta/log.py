@@ -68,9 +68,9 @@ class DeltaLog:
             return bool(DeltaTable.is_deltatable(self.uri, dict(self.storage)))
 
     def create(self, *, may_differ: bool = False) -> None:
-        """Make the table unless there is one; refused when that one has other columns. A table that this pipeline has
-        written before `may_differ`: it gets columns that are new, and may have some that others have given it, or a
-        later version of the pipeline."""
+        """Create the table unless it exists; raise an error if its columns differ. A table that this pipeline has
+        written before `may_differ`: missing columns are added, and columns that others or a later version of the
+        pipeline have added are accepted."""
         for _ in range(_TIMES if may_differ else 1):
             missing = self._missing(may_differ=may_differ)
             if not missing:
@@ -79,7 +79,7 @@ class DeltaLog:
                 DeltaTable(self.uri, storage_options=dict(self.storage)).alter.add_columns(missing)
 
     def _missing(self, *, may_differ: bool) -> list[Field]:
-        """Return the columns that the table has not got yet."""
+        """Return the columns that the table lacks."""
         with self._errors_explained():
             table = DeltaTable.create(
                 self.uri,
@@ -120,7 +120,7 @@ class DeltaLog:
         self._commit(application_of(self.app, epoch.lineage), epoch.number, actions, epoch)
 
     def remove(self, epoch: Epoch, lineage: str, names: Iterable[str], now: int) -> None:
-        """Take away the files of a history that was left, and let it commit no more."""
+        """Remove the files of an abandoned lineage, and prevent its further commits."""
         doomed = set(names)
 
         def actions(table: DeltaTable) -> list[AddAction | RemoveAction]:
@@ -140,7 +140,7 @@ class DeltaLog:
         *,
         always: bool = False,
     ) -> None:
-        """Commit these actions together with the version, unless it is there."""
+        """Commit these actions together with the version, unless the log has that version."""
         metadata = {"lineage": epoch.lineage, "epoch": str(epoch.number), "generation": str(epoch.generation)}
         refused: Exception | None = None
         for _ in range(_TIMES):
@@ -189,7 +189,7 @@ class DeltaLog:
 
 
 def application_of(app: str, lineage: str) -> str:
-    """Under which name a history of a pipeline remembers its epochs in a table's log."""
+    """Return the application id under which a lineage of a pipeline records its epochs in a table's log."""
     return f"{app}/{lineage}"
 
 

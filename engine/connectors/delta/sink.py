@@ -36,20 +36,20 @@ class DeltaTarget:
 
     @property
     def mark(self) -> Mark:
-        """Return the mark of the files, which readers of the table do not see."""
+        """Return the ownership mark, which readers of the table do not see."""
         return self.files.mark
 
     def is_fresh(self) -> bool:
-        """Whether there is no table."""
+        """Whether the table does not exist."""
         return not self.log.exists()
 
     def probe(self) -> None:
-        """See whether files can be put there, and whether the log can be read."""
+        """Raise if files cannot be written there, or if the log cannot be read."""
         self.files.probe()
         self.log.exists()
 
     def has(self, name: str) -> bool:
-        """Whether a file is there, seen or not."""
+        """Whether a file exists, in the table or not."""
         return self.files.has(name)
 
     def size(self, name: str) -> int:
@@ -57,7 +57,7 @@ class DeltaTarget:
         return self.files.size(name)
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Have a file in its place; it is not seen yet."""
+        """Write a file in its place; it is not in the table yet."""
         self.files.publish(name, build, epoch, manifest)
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
@@ -69,11 +69,11 @@ class DeltaTarget:
             self.log.add(permit.epoch, files, _now())
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Remove the files from the table; whoever reads an older version of it still finds them."""
+        """Remove the files from the table; readers of an older version still find them."""
         self.log.remove(epoch, manifest.lineage, [file.name for file in manifest.files], _now())
 
     def begin(self, permit: WritePermit) -> None:
-        """Make the table, or see that it is still the same; let the history that was left commit no more."""
+        """Create the table, or check that it is unchanged; prevent further commits of the abandoned lineage."""
         if any(entry.rows for entry in permit.ledger) and not self.log.exists():
             raise LedgerLostError(
                 f"the Delta table at {self.log.uri} no longer exists",
@@ -116,7 +116,7 @@ def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
 
 
 def _keys(name: str) -> dict[str, str | None]:
-    """Return the values that a file's directories stand for."""
+    """Return the values in the names of a file's directories."""
     pairs = (part.partition("=") for part in name.split("/")[:-1])
     return {unquote(key): None if value == NO_VALUE else unquote(value) for key, _, value in pairs}
 

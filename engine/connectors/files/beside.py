@@ -13,7 +13,7 @@ from engine.connectors.files.storage import Prefix, read_location
 
 
 def beside(path: Path, prefix: str) -> Path:
-    """Return a path in the folder of that name beside it; ValueError where it has none."""
+    """Return a path in the sibling folder of that name; raise ValueError if there can be none."""
     if path.name in ("", ".."):
         raise ValueError(f"{path} has no folder around it that its path names")
     return path.parent / prefix / path.name

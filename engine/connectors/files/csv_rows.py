@@ -24,8 +24,8 @@ _MOST_COLUMNS = 5000
 
 
 def read_csv(table: Table, path: InputFile, compression: Compression) -> Iterator[Chunk]:
-    """Yield all rows of a file. A value that is none of its column's type, or a NULL where there may be none, makes
-    a record bad."""
+    """Yield all rows of a file. A record is bad if a value does not have its column's type, or is NULL where that is
+    not allowed."""
     assert isinstance(table.format, CsvOptions)
     declared = table.declared or table.schema
     names, texts = _texts(declared, table.format, path, compression)
@@ -90,7 +90,7 @@ def _texts(
 
 
 def _cast(texts: pa.Array, field: Field) -> tuple[pa.Array, list[int]]:
-    """Return the values of the column's type, and the positions of those that are none; NULL stands for these."""
+    """Return the values in the column's type, and the positions of those that do not fit, which become NULL."""
     try:
         return _values(texts, field.type), []
     except (pa.ArrowException, ValueError, EngineError):

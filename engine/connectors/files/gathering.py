@@ -21,7 +21,7 @@ _TASK = 99_999
 
 
 def gather(planned: EpochManifest, directory: Path, epoch: Epoch, join: Join) -> EpochManifest:
-    """Return the manifest with every crowd of small segments replaced by one segment of the same rows."""
+    """Return the manifest with each group of small segments replaced by one segment with the same rows."""
     return replace(planned, open=tuple(_thinned(file, directory, epoch, join) for file in planned.open))
 
 

@@ -33,12 +33,12 @@ class BucketFile:
 
     @property
     def suffix(self) -> str:
-        """The end of its name, such as `.gz`."""
+        """Return the end of the name, such as `.gz`."""
         return PurePosixPath(self.key).suffix
 
     @property
     def key(self) -> str:
-        """The key of the object."""
+        """Return the key of the object."""
         return self.prefix.key(self.name) if self.name else self.prefix.prefix
 
 
@@ -47,14 +47,14 @@ InputFile: TypeAlias = Path | BucketFile
 
 
 def file_of(location: Location, name: str, options: BucketOptions) -> InputFile:
-    """Return a file by its name below a location; the location itself is the file without a name."""
+    """Return a file by its name below a location; the location itself is the file with an empty name."""
     if isinstance(location, Prefix):
         return BucketFile(location, name, options)
     return location / name if name else location
 
 
 def local_file(file: InputFile) -> Path:
-    """Return where this process reads a file."""
+    """Return the path at which this process reads a file."""
     if isinstance(file, Path):
         return readable(file)
     key = f"{file.prefix.endpoint} {file.prefix.bucket} {file.key}"
@@ -62,7 +62,7 @@ def local_file(file: InputFile) -> Path:
 
 
 def list_inputs(location: Location, options: BucketOptions, pattern: str | None, *, by_time: bool) -> list[ListedFile]:
-    """Return the files below a location in their order, as `list_files` does."""
+    """Return the files below a location, ordered like those of `list_files`."""
     if isinstance(location, Path):
         return list_files(location, pattern, by_time=by_time)
     expression = re.compile(pattern or "")
@@ -93,7 +93,7 @@ def _objects(location: Prefix, options: BucketOptions, start: str) -> Iterator[d
 
 
 def _fetch(file: BucketFile, known: str | None, write: Callable[[memoryview], object]) -> str:
-    """Get an object, unless it has the version that is known, and return its version."""
+    """Download an object unless its version is known, and return its version."""
     from botocore.exceptions import ClientError  # noqa: PLC0415 - see `_objects`
 
     from engine.connectors.files.s3_client import code_of, connect, reading_explained  # noqa: PLC0415

@@ -35,7 +35,7 @@ _CHUNK = 1024 * 1024
 
 
 def join_segments(form: FormatOptions | None, schema: Schema, segments: Sequence[Path], draft: Path) -> None:
-    """Make a file of segments, in their order."""
+    """Write segments into one file, in their order."""
     if len(segments) > 1 and isinstance(form, ParquetOptions):
         _join_parquet(form, schema, segments, draft)
         return
@@ -68,7 +68,7 @@ def _join_parquet(form: ParquetOptions, schema: Schema, segments: Sequence[Path]
 
 
 def _gather(form: ParquetOptions, schema: Schema, segments: Sequence[Path], target: Path) -> None:
-    """Decode small files into row groups of the size that was asked for."""
+    """Decode small files into row groups of the requested size."""
     waiting: list[pa.Table] = []
     columns = arrow_schema(schema)
     with pq.ParquetWriter(target, columns, compression=form.compression) as writer:
@@ -89,7 +89,7 @@ def _names_in(segment: Path) -> list[str]:
 
 
 def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
-    """Return rows with all columns: NULL in those that they have not."""
+    """Return rows with all columns: NULL in those that they lack."""
     if rows.schema.names == columns.names:
         return rows
     present = {name: rows[name] for name in rows.schema.names}
@@ -97,7 +97,7 @@ def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
 
 
 def _copy_groups(segments: Sequence[Path], draft: Path) -> None:
-    """Put the row groups of files behind each other, byte by byte."""
+    """Concatenate the row groups of files, byte by byte."""
     footers: list[Footer] = []
     with draft.open("wb") as whole:
         whole.write(MAGIC)

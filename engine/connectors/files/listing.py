@@ -57,15 +57,15 @@ class FilePosition:
         return key.time, key.name, self.is_done, self.at, self.bytes
 
     def enter(self, file: ListedFile) -> FilePosition:
-        """At the beginning of the next file."""
+        """Return the position at the beginning of the next file."""
         return FilePosition(file.key, 0, False, self.seen + 1, self.bytes + file.size)
 
     def leave(self) -> FilePosition:
-        """Behind the end of this file."""
+        """Return the position after the end of this file."""
         return FilePosition(self.key, 0, True, self.seen, self.bytes)
 
     def move(self, at: int) -> FilePosition:
-        """Further on in this file."""
+        """Return a later position in this file."""
         return FilePosition(self.key, at, False, self.seen, self.bytes)
 
 
@@ -83,8 +83,8 @@ class FileRange:
 
 
 def list_files(root: Path, pattern: str | None, *, by_time: bool) -> list[ListedFile]:
-    """Return the files below a directory, or the one file that it is. Names with a dot or an underscore in front are
-    passed over, as they are drafts and notes."""
+    """Return the files below a directory, or the file itself. Names that begin with a dot or an underscore are drafts
+    and notes, and are skipped."""
     if root.is_file():
         status = root.stat()
         return [ListedFile(Key(status.st_mtime_ns if by_time else 0, ""), status.st_size)]
@@ -109,7 +109,7 @@ def list_for_task(root: Path, pattern: str | None) -> list[ListedFile]:
 
 
 def _status_of(path: Path) -> os.stat_result | None:
-    """None for a file that was removed meanwhile."""
+    """Return the status of a file; None if it was removed meanwhile."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -136,7 +136,8 @@ def _begun(files: Sequence[ListedFile], start: FilePosition) -> list[ListedFile]
 
 
 def _between(files: Sequence[ListedFile], start: FilePosition, end: FilePosition, last: Key) -> list[ListedFile]:
-    """Return the files after the one of `start`. They must be as many, and as large, as when the epoch was planned."""
+    """Return the files after the one of `start`. Their number and sizes must be the same as when the epoch was
+    planned."""
     within = [file for file in files if (start.key is None or file.key > start.key) and file.key <= last]
     count, size = end.seen - start.seen, end.bytes - start.bytes
     size_now = sum(file.size for file in within)
@@ -157,7 +158,7 @@ def _range_of(file: ListedFile, start: FilePosition, end: FilePosition) -> FileR
 
 
 def to_position(position: FilePosition) -> Position:
-    """Return a position as it stands in the offset log."""
+    """Return a position in the form of the offset log."""
     if position.key is None:
         return {}
     content: dict[str, Position] = {"file": position.key.name, "seen": position.seen, "bytes": position.bytes}
@@ -167,7 +168,7 @@ def to_position(position: FilePosition) -> Position:
 
 
 def from_position(position: Position) -> FilePosition:
-    """Return a position read back from the offset log."""
+    """Read a position from the offset log."""
     match position:
         case {"file": str(name), "seen": int(seen), "bytes": int(size), **more}:
             time, at = more.get("time", 0), more.get("at")

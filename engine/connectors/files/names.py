@@ -16,7 +16,7 @@ _ULID = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def stem(strategy: Strategy, epoch: Epoch, now: int, chance: Chance) -> str:
-    """Return a name that no other file has; `now` in microseconds goes into those that sort by time."""
+    """Return a unique file stem; `now` in microseconds is part of stems that sort by time."""
     match strategy:
         case "serial":
             return f"{epoch.number:010d}-{epoch.lineage[:12]}"

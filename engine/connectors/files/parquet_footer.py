@@ -37,16 +37,16 @@ class Footer:
 
     @classmethod
     def read(cls, content: bytes) -> Footer:
-        """From its bytes, without its length and the magic word."""
+        """Parse a footer from its bytes, without its length and the magic word."""
         return cls(_Reader(content).struct())
 
     @property
     def schema(self) -> Any:
-        """The columns."""
+        """Return the columns."""
         return self.fields[_SCHEMA][1]
 
     def moved(self, by: int) -> Footer:
-        """Return the footer of a file whose row groups lie so many bytes further."""
+        """Return the footer of a file whose row groups are moved by this many bytes."""
         return Footer(self.fields | {_GROUPS: _each(self.fields[_GROUPS], lambda group: _moved_group(group, by))})
 
     def joined(self, footers: list[Footer]) -> Footer:
@@ -57,7 +57,7 @@ class Footer:
         return replace(self, fields=self.fields | {_ROWS: (6, rows), _GROUPS: (_LIST, (_STRUCT, numbered))})
 
     def to_bytes(self) -> bytes:
-        """As it stands in a file, with its length and the magic word."""
+        """Return the bytes of the footer in a file, with its length and the magic word."""
         out = bytearray()
         _write_struct(out, self.fields)
         return bytes(out) + struct.pack("<I", len(out)) + MAGIC

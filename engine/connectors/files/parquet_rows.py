@@ -25,7 +25,7 @@ def count_rows(path: InputFile) -> int:
 
 
 def group_ends(path: InputFile, start: int, end: int | None) -> list[int]:
-    """Return the rows at which row groups end, from behind `start` to `end`; None is the end of the file."""
+    """Return the rows at which row groups end, after `start` and up to `end`; None is the end of the file."""
     with _open(path) as file:
         last = file.metadata.num_rows if end is None else end
         ends, at = [], 0
@@ -66,8 +66,7 @@ def _groups(metadata: pq.FileMetaData, start: int, end: int | None) -> tuple[lis
 
 
 def _checked(table: Table, file: pq.ParquetFile) -> Schema:
-    """Return the columns that are read, and those of which only their values can tell whether they fit their
-    declaration.
+    """Return the columns that are read, and those whose values must be checked against their declaration.
 
     A column of the declared type always fits, and the footer tells whether it holds a null."""
     by_name = {name.lower(): number for number, name in enumerate(file.schema_arrow.names)}
@@ -84,7 +83,7 @@ def _checked(table: Table, file: pq.ParquetFile) -> Schema:
 
 
 def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
-    """Whether a column may hold a null, as the statistics of the row groups say."""
+    """Whether a column may hold a null, according to the statistics of the row groups."""
     metadata = file.metadata
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     if name not in paths:

@@ -52,8 +52,8 @@ class Partitioner:
         self.written = Schema(tuple(field for at, field in enumerate(schema) if at not in self._left_out))
 
     def split(self, rows: pa.RecordBatch) -> Iterator[PartitionRows]:
-        """Yield the rows of each directory, in their order, without the event time; the directories as they first
-        come."""
+        """Yield the rows of each directory, in their order, without the event time; directories in the order of their
+        first rows."""
         table_rows = self._written_columns(rows)
         keys = self._keys(rows)
         if not keys:
@@ -69,7 +69,7 @@ class Partitioner:
             yield PartitionRows(self._folder(values), table_rows.filter(chosen), *times)
 
     def _written_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the columns that go into files, and hidden ones but the event time."""
+        """Return the columns that are written to files, and the hidden ones except the event time."""
         names = [None if at in self._left_out else name for at, name in enumerate(rows.schema.names)]
         return rows.select(
             [at for at, name in enumerate(names) if name is not None and (at < self._width or name != EVENT_TIME)]
@@ -107,7 +107,7 @@ class Partitioner:
 
 
 def _coarse(times: pa.TimestampArray, pattern: str) -> pa.TimestampArray:
-    """Return the times as coarse as the pattern allows, so that few of them differ."""
+    """Return the times truncated to the precision of the pattern, so that few of them differ."""
     directives = {pattern[at + 1] for at in range(len(pattern) - 1) if pattern[at] == "%"}
     if directives <= set("Yymdj%"):
         return pc.floor_temporal(times, unit="day")

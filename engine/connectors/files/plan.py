@@ -36,7 +36,7 @@ class Layout:
     marks: bool = False
 
     def folder(self, segment: Segment) -> TimeDirectory | None:
-        """Return the directory of time that a segment belongs to."""
+        """Return the time directory of a segment."""
         if not self.marks or segment.until is None:
             return None
         parts = segment.partition.split("/")
@@ -81,7 +81,7 @@ def plan(
 
 
 def _markers(complete: Sequence[TimeDirectory], outside: Outside) -> list[PublishedFile]:
-    """Return the empty files that tell of complete directories."""
+    """Return the empty files that mark complete directories."""
     names = (f"{folder.name}/{MARKER}" for folder in complete)
     return [PublishedFile(name, 0, ()) for name in names if not outside.is_marked(name)]
 

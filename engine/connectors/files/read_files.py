@@ -36,7 +36,7 @@ class ReadFile:
     version: int = 0
 
     def to_json(self) -> Json:
-        """Return it as the offset log keeps it."""
+        """Return the entry of the offset log."""
         content: dict[str, Json] = {"size": self.size, "digest": self.digest, "time": self.time}
         if self.at is not None:
             content["at"] = self.at
@@ -44,7 +44,7 @@ class ReadFile:
 
     @classmethod
     def from_json(cls, content: Json) -> ReadFile:
-        """Read it back from the offset log."""
+        """Read it from the offset log."""
         match content:
             case {"size": int(size), "digest": str(digest), "time": int(time), **more}:
                 at, version = more.get("at"), more.get("version", 0)
@@ -59,12 +59,12 @@ ReadFiles = Mapping[str, ReadFile]
 
 
 def read_files(content: Json) -> dict[str, ReadFile]:
-    """Read them back from the offset log; none from positions of earlier versions."""
+    """Read the files from the offset log; none from positions of earlier versions."""
     return {name: ReadFile.from_json(file) for name, file in content.items()} if isinstance(content, dict) else {}
 
 
 def newest(files: ReadFiles, touched: frozenset[str]) -> dict[str, ReadFile]:
-    """Return the files that were read last, those that were `touched` among them."""
+    """Return the files that were read last, including those in `touched`."""
     if len(files) <= REMEMBERED:
         return dict(files)
     order = sorted(files, key=lambda name: (name in touched, files[name].time, name))
@@ -72,7 +72,7 @@ def newest(files: ReadFiles, touched: frozenset[str]) -> dict[str, ReadFile]:
 
 
 def digest_of(path: Path, size: int) -> str | None:
-    """Return the digest of the first `size` bytes of a file; None if it does not have so many, or is gone."""
+    """Return the digest of the first `size` bytes of a file; None if it is shorter, or gone."""
     digest = hashlib.blake2b(digest_size=16)
     parts = [(0, size)] if size <= 2 * EDGE else [(0, EDGE), (size - EDGE, EDGE)]
     try:
@@ -89,12 +89,12 @@ def digest_of(path: Path, size: int) -> str | None:
 
 
 def is_unchanged(path: Path, file: ReadFile) -> bool:
-    """Whether what was read of a file is still there as it was."""
+    """Whether the part of a file that was read still exists unchanged."""
     return digest_of(path, file.size) == file.digest
 
 
 def ends_line(path: Path, size: int) -> bool:
-    """Whether a line ends there, and not only what was read of it."""
+    """Whether a line ends there, and not only the part that was read of it."""
     if size == 0:
         return True
     with path.open("rb") as file:
@@ -104,7 +104,7 @@ def ends_line(path: Path, size: int) -> bool:
 
 
 def lines_end(path: Path, start: int, size: int) -> int:
-    """Return the byte behind the last whole line between two bytes; `start` if there is none."""
+    """Return the byte after the last whole line between two bytes; `start` if there is none."""
     step = 64 * 1024
     with path.open("rb") as file:
         end = size

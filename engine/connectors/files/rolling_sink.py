@@ -101,18 +101,18 @@ class RollingFilesSink:
         forget_restored(self._directory, epoch, keep)
 
     def probe(self) -> None:
-        """See whether files can be put where they belong."""
+        """Raise if files cannot be written to their location."""
         self._target.probe()
 
     def holds_from(self, epoch: Epoch) -> Sequence[int | None]:
-        """Return, for each file that is open after an epoch, a time that none of its rows is older than."""
+        """Return, for each file that is open after an epoch, the instant before which it has no rows."""
         if self._layout.policy.is_every_epoch:
             return ()
         manifest = find_manifest(self._directory, epoch.lineage, epoch.number)
         return (None,) if manifest is None else tuple(file.holds_from for file in manifest.open)
 
     def _is_fresh(self, epoch: Epoch) -> bool:
-        """Whether a restored pipeline may begin here; nobody else asks."""
+        """Whether a restored pipeline may begin here; not needed otherwise."""
         return bool(epoch.parents) and newest_ledger(self._directory) is None and self._target.is_fresh()
 
     def _take_possession(self, permit: WritePermit) -> None:
@@ -169,7 +169,7 @@ class RollingFilesWriter:
         self._epoch = epoch
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take some rows: the table's columns, then the event time when directories are named by it."""
+        """Take some rows: the table's columns, then the event time if directories are named by it."""
         with staging(self._directory, self._epoch):
             for part in self._partitioner.split(rows):
                 self._segments.write(part)
@@ -181,7 +181,7 @@ class RollingFilesWriter:
 
 
 def open_target(location: Location, options: StorageOptions, context: SinkContext) -> FileTarget:
-    """Return the directory or bucket that a table's files go to."""
+    """Return the directory or bucket of a table's files."""
     if isinstance(location, Path):
         return Directory(location, context.directory)
     from engine.connectors.files.s3_target import Bucket  # noqa: PLC0415 - only buckets need boto3

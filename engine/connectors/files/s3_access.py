@@ -53,7 +53,7 @@ class S3Access:
 
 
 def s3_access(prefix: Prefix) -> S3Access:
-    """Find out how a bucket is reached. An endpoint in its URL must be one that scripts may reach."""
+    """Infer how to reach a bucket. An endpoint in its URL must be one that scripts may reach."""
     if prefix.endpoint is not None:
         check_url(prefix.endpoint, {ALLOWED: os.environ.get(ALLOWED, "")})
     with errors_explained(prefix):

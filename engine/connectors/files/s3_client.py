@@ -41,7 +41,7 @@ _FLEETING = frozenset({"RequestTimeout", "SlowDown", "Throttling", "ThrottlingEx
 
 
 def connect(prefix: Prefix, options: BucketOptions) -> Any:
-    """Return the client of a bucket; the same one for the same options, since making one is slow."""
+    """Return the client of a bucket. Clients are cached by their options, since creating one is slow."""
     endpoint = prefix.endpoint or options.endpoint
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
     if endpoint is not None:
@@ -51,7 +51,7 @@ def connect(prefix: Prefix, options: BucketOptions) -> Any:
 
 @lru_cache(maxsize=8)
 def _check(endpoint: str, allowed: str) -> None:
-    """Refuse an endpoint that is not for scripts."""
+    """Raise if scripts may not reach an endpoint."""
     check_url(endpoint, {ALLOWED: allowed})
 
 
@@ -79,7 +79,7 @@ def code_of(error: Exception) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the server has answered that a request is wrong, and would answer so again."""
+    """Whether the server has answered that a request is wrong, and would answer the same again."""
     if not isinstance(error, ClientError):
         return isinstance(error, ParamValidationError)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
@@ -87,17 +87,17 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether an answer says that there is no such object."""
+    """Whether an answer means that there is no such object."""
     return code_of(error) in _GONE
 
 
 def is_taken(error: Exception) -> bool:
-    """Whether an answer says that somebody, perhaps we, has put something there before."""
+    """Whether an answer means that an object exists already, perhaps one of ours."""
     return code_of(error) in _TAKEN
 
 
 def knows_no_conditions(error: Exception) -> bool:
-    """Whether a server cannot be told to overwrite nothing."""
+    """Whether a server cannot refuse to overwrite an object."""
     return code_of(error) in _UNCONDITIONAL
 
 
@@ -121,7 +121,7 @@ def reading_explained(what: str) -> Iterator[None]:
 
 @contextmanager
 def errors_explained(prefix: Prefix) -> Iterator[None]:
-    """Whatever goes wrong inside is an error of ours, which says where; it never holds a key."""
+    """Turn an error in the context into one of ours, which names the location; it never contains a key."""
     try:
         yield
     except NoCredentialsError as wrong:

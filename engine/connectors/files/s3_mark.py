@@ -31,7 +31,7 @@ class MarkObject:
         return content
 
     def create(self, content: bytes) -> bool:
-        """Put the object where there is none."""
+        """Create the object unless it exists."""
         with errors_explained(self.prefix):
             try:
                 self._client.put_object(**self._where, Body=content, IfNoneMatch="*")
@@ -46,7 +46,7 @@ class MarkObject:
         return True
 
     def replace(self, content: bytes) -> None:
-        """Put another in its place."""
+        """Replace the mark."""
         with errors_explained(self.prefix):
             self._client.put_object(**self._where, Body=content)
 

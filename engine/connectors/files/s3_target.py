@@ -77,7 +77,7 @@ class Bucket:
 
     @property
     def _client(self) -> Any:
-        """Tasks never ask for it: only the driver talks to the bucket."""
+        """Return the client. Only the driver uses it, never a task."""
         return connect(self._prefix, self._options)
 
     def __str__(self) -> str:
@@ -85,25 +85,25 @@ class Bucket:
 
     @property
     def mark(self) -> Mark:
-        """An object below the prefix."""
+        """Return the mark, which is an object below the prefix."""
         return MarkObject(self._prefix, self._options)
 
     def is_fresh(self) -> bool:
-        """Whether no key begins with the prefix but that of the mark."""
+        """Whether no key except that of the mark begins with the prefix."""
         with errors_explained(self._prefix):
             answer = self._client.list_objects_v2(Bucket=self._prefix.bucket, Prefix=self._prefix.key(""), MaxKeys=2)
         return all(entry["Key"] == self._prefix.key(MARK) for entry in answer.get("Contents", ()))
 
     def probe(self) -> None:
-        """See whether the bucket answers. That it takes objects too, only an object could show."""
+        """Raise if the bucket does not answer. Only an object could show that it can be written, too."""
         self.is_fresh()
 
     def has(self, name: str) -> bool:
-        """Whether there is an object of that name."""
+        """Whether an object of that name exists."""
         return self._head(name) is not None
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Make the file here and send it."""
+        """Write the file on this disk and upload it."""
         folder = self._drafts / str(epoch.generation)
         folder.mkdir(parents=True, exist_ok=True)
         draft = folder / secrets.token_hex(8)
@@ -123,7 +123,7 @@ class Bucket:
         return int(self._head(name)["ContentLength"])
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Abort what is being sent, then delete the objects."""
+        """Abort the uploads in progress, then delete the objects."""
         keys = {self._prefix.key(file.name) for file in manifest.files}
         with errors_explained(self._prefix):
             for upload in self._uploads():
@@ -133,10 +133,10 @@ class Bucket:
                 self._client.delete_object(Bucket=self._prefix.bucket, Key=key)
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
-        """Whoever lists the bucket has seen the objects already."""
+        """Do nothing: a listing of the bucket has the objects already."""
 
     def begin(self, permit: WritePermit) -> None:
-        """Remove drafts of earlier runs, and abort uploads below the prefix that nobody has finished for a day."""
+        """Remove drafts of earlier runs, and abort uploads below the prefix that have been unfinished for a day."""
         for folder in self._drafts.glob("*"):
             if folder.name.isdigit() and int(folder.name) < permit.epoch.generation:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -195,7 +195,7 @@ class Bucket:
             raise
 
     def _compare(self, name: str, file: _File) -> None:
-        """Raise unless the existing object equals the one that was to be created."""
+        """Raise unless the existing object equals the one to be created."""
         head = self._head(name)
         if head is None:
             raise TargetUnavailableError(

@@ -34,7 +34,7 @@ class Prefix:
 
     @property
     def url(self) -> str:
-        """As those name it who are told the server otherwise."""
+        """Return the URL without the server, for readers that configure the server separately."""
         return f"s3://{self.bucket}/{self.prefix}"
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ Location: TypeAlias = Path | Prefix
 
 
 def read_location(text: str) -> Location:
-    """Return the location that a path names; ValueError, with what is wrong, when it is none that can be written."""
+    """Return the location that a path names; raise ValueError with the reason if it cannot be written."""
     if _SCHEME.match(text) is None:
         return Path(text)
     if text.lower().startswith("file://"):
@@ -75,14 +75,14 @@ def _is_location(text: str) -> str:
 
 
 def location_name(location: Location, options: StorageOptions) -> str:
-    """Return the name of a location among the targets of all sinks."""
+    """Return the canonical name of a location among the targets of all sinks."""
     if isinstance(location, Path):
         return file_name(location)
     return bucket_name(location.bucket, location.prefix, location.endpoint or options.endpoint)
 
 
 def place_of(location: Location) -> str:
-    """Return the URI by which others know a location, whichever server has the bucket."""
+    """Return the URI by which other systems know a location, whichever server has the bucket."""
     return file_name(location) if isinstance(location, Path) else location.url.rstrip("/")
 
 

@@ -24,34 +24,34 @@ class FileTarget(Protocol):
 
     @property
     def mark(self) -> Mark:
-        """The mark that says whose it is."""
+        """Return the mark of its owner."""
 
     def is_fresh(self) -> bool:
-        """Whether it holds nothing."""
+        """Whether it is empty."""
 
     def probe(self) -> None:
-        """Fail where no file could be put."""
+        """Raise if no file could be written."""
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Have the file that `build` makes there, whole; one that is there already must be equal. A run that was
-        replaced before it began must not; see `withdraw`."""
+        """Write the complete file with `build`; an existing file must be equal. A run that was replaced before it began
+        must not write; see `withdraw`."""
 
     def size(self, name: str) -> int:
         """Return the size of an existing file."""
 
     def begin(self, permit: WritePermit) -> None:
-        """Make the location and clear away what earlier runs have left unfinished. Called when a run takes its first
+        """Create the location and remove what earlier runs have left unfinished. Called when a run takes its first
         epoch."""
 
     def withdraw(self, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Take away what was published for a manifest. Whoever was about to publish it, wherever it is asleep, cannot
-        do so any more: it has lost what it needs for that, or finds at its fence that it was replaced."""
+        """Remove the files that were published for a manifest. A suspended run that was about to publish them can no
+        longer do so: the draft that it needs is gone, or its fence shows that it was replaced."""
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
-        """All files of a manifest are there; have them seen where that takes more."""
+        """Make the files of a manifest visible, all of which exist, if that takes a further step."""
 
 
 class Directory:
@@ -66,23 +66,23 @@ class Directory:
 
     @property
     def mark(self) -> Mark:
-        """A file in it."""
+        """Return the mark, which is a file in the directory."""
         return MarkFile(self._path / MARK)
 
     def is_fresh(self) -> bool:
-        """Whether it is not there, or holds nothing but its mark."""
+        """Whether the directory does not exist, or contains only its mark."""
         return not self._path.exists() or all(entry.name == MARK for entry in self._path.iterdir())
 
     def probe(self) -> None:
-        """See whether a file can be made."""
+        """Raise if no file can be created."""
         probe_directory(self._path)
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
         return (self._path / name).exists()
 
     def publish(self, name: str, build: Build, epoch: Epoch, manifest: EpochManifest) -> None:
-        """Make the file beside its place and link it into it."""
+        """Write the file next to its place and link it there."""
         with writing(self._path):
             publish(
                 self._path / name,
@@ -103,9 +103,9 @@ class Directory:
                 withdraw(self._path / file.name, generation=epoch.generation, decided_by=manifest.generation)
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
-        """Whoever lists the directory has seen the files already."""
+        """Do nothing: a listing of the directory has the files already."""
 
     def begin(self, permit: WritePermit) -> None:
-        """Make the directory; drafts are removed with the files that they were made for."""
+        """Create the directory; drafts are removed together with their files."""
         with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)

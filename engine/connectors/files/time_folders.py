@@ -34,7 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def unit_of(pattern: str) -> Unit | None:
-    """Return the finest unit that a pattern of strftime tells apart; None when it tells nothing apart."""
+    """Return the finest unit that a pattern of strftime distinguishes; None if it distinguishes none."""
     letters = set(_DIRECTIVE.findall(pattern.replace("%%", "")))
     return next((unit for unit, directives in _DIRECTIVES if letters & set(directives)), "second" if letters else None)
 

@@ -42,7 +42,7 @@ class FilesystemLookup:
         self._numbers: dict[object, int] = {}
 
     def refresh(self) -> None:
-        """Read the files when their names, sizes or times are not those of the last reading."""
+        """Read the files if their names, sizes or times have changed since the last read."""
         files = self._list()
         if files == self._files:
             return
@@ -60,7 +60,7 @@ class FilesystemLookup:
         return LookupResult(rows, pa.array(present, pa.int64()))
 
     def close(self) -> None:
-        """No file is open between readings."""
+        """Do nothing: no file is open between reads."""
 
     def _numbered(self) -> dict[object, int]:
         (name,) = self._table.primary_key

@@ -18,7 +18,7 @@ from engine.values.option_values import Pattern
 
 
 def _read_input(value: object) -> object:
-    """Return the location that is read, from a plain path, a file: URL or the URL of a bucket."""
+    """Return the location to read, from a plain path, a file: URL or the URL of a bucket."""
     return value if isinstance(value, Path | Prefix) else read_location(str(value))
 
 

@@ -43,15 +43,15 @@ class FilesystemSource:
 
     @property
     def patience(self) -> timedelta:
-        """Directories are listed, and what lies in files is counted."""
+        """Return how long it may take to list directories and to count rows in files."""
         return LONGEST_SEARCH
 
     def partitions(self) -> Sequence[str]:
-        """All files together are one partition."""
+        """Return the only partition, which consists of all files."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
-        """Before the first file; the directory must be there."""
+        """Return the position before the first file; the directory must exist."""
         location = self._options.path
         if isinstance(location, Prefix) and not self._list():
             raise MissingFileError(f"there is no file below {location}", hint="check the option 'path'")
@@ -60,13 +60,13 @@ class FilesystemSource:
         return to_position(FilePosition())
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Behind the last file there is, or `max_rows` rows further."""
+        """Return the position after the last file, or `max_rows` rows further."""
         return {
             partition: to_position(self._advance(from_position(where), max_rows)) for partition, where in at.items()
         }
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Behind the last file there is."""
+        """Return the position after the last file."""
         return self.advance(at, None)
 
     def earlier(self, first: Position, second: Position) -> Position:
@@ -79,8 +79,8 @@ class FilesystemSource:
         return position.is_done and not any(_is_after(file, position) for file in self._list())
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """Return the files between two positions, large ones cut, divided in order. A slice names its ranges itself, so
-        that its task need not look for the files again."""
+        """Return the files between two positions, large ones split, divided in order. A slice lists its ranges, so that
+        its task need not list the files again."""
         if start == end:
             return ()
         whole = self._between(start, end)
@@ -115,7 +115,7 @@ class FilesystemSource:
                     yield name, start, end
 
     def _between(self, start: Position, end: Position) -> list[FileRange]:
-        """Return what is to be read between two positions."""
+        """Return the ranges to read between two positions."""
         return ranges_between(self._list(), from_position(start), from_position(end))
 
     def _advance(self, position: FilePosition, max_rows: int | None) -> FilePosition:
@@ -136,7 +136,7 @@ class FilesystemSource:
         return position
 
     def _step(self, position: FilePosition, rows: int) -> tuple[FilePosition, int]:
-        """At most so many rows further within one file."""
+        """Return the position at most this many rows further within one file, and the number of rows."""
         assert position.key is not None
         path = self._path(position.key.name)
         if self._is_parquet:
@@ -148,13 +148,14 @@ class FilesystemSource:
         return (position.leave() if cut.is_end else position.move(cut.byte)), counted
 
     def _fixed(self, file_range: FileRange) -> FileRange:
-        """Return the range with the end that its file had when it was listed: what is appended later is not its."""
+        """Return the range with the end that its file had when it was listed: rows that are appended later do not
+        belong to it."""
         if file_range.end is not None or self._is_parquet or self._compression(self._path(file_range.name)) != "none":
             return file_range
         return replace(file_range, end=file_range.size)
 
     def _cut(self, file_range: FileRange, size: int) -> Iterator[FileRange]:
-        """Yield a range as ranges of about that size, where its file can be cut."""
+        """Yield a range as ranges of about that size, if its file can be split."""
         path = self._path(file_range.name)
         # an object is not fetched only to find out where it can be cut
         if file_range.weight <= size or not isinstance(path, Path) or not self._can_be_cut(path):

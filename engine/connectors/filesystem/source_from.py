@@ -17,11 +17,11 @@ class FilesystemSourceFrom(WatchedFilesystemSource):
     """A source with a moving start, which is therefore stored before anything is read."""
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        """Behind the files that are not to be read."""
+        """Return the position after the files that are not to be read."""
         return dict.fromkeys(partitions, self._passed())
 
     def _passed(self) -> Position:
-        """Return the position behind the old files; what is appended to them from now on is read."""
+        """Return the position after the existing files; rows that are appended to them from now on are read."""
         old = [file for file in self._list() if self._is_old(file) and self._is_settled(file)]
         passed = {file: self._whole(file) for file in old[-REMEMBERED:]}
         return moved({}, {}, passed, sum(file.size for file in old))

@@ -57,19 +57,19 @@ class WatchedFilesystemSource(FilesystemSource):
         self._adoption: tuple[FilePosition, dict[str, ReadFile]] | None = None
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Return where all is read that is there, or `max_rows` rows or a thousand files further."""
+        """Return the position after all existing rows, or `max_rows` rows or a thousand files further."""
         return {partition: self._read_on(where, max_rows, REMEMBERED) for partition, where in at.items()}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Return where all is read that is there."""
+        """Return the position after all existing rows."""
         return {partition: self._read_on(where, None, None) for partition, where in at.items()}
 
     def is_at_end(self, partition: str, at: Position) -> bool:
-        """Whether all is read, and no file or line was still being written."""
+        """Whether everything is read, and no file or line was in progress."""
         return at == self._end
 
     def is_finished(self, partition: str, at: Position) -> bool:
-        """Return False: there may always be more."""
+        """Return False: more files may always follow."""
         return False
 
     def _read_on(self, at: Position, max_rows: int | None, most_files: int | None) -> Position:
@@ -101,8 +101,8 @@ class WatchedFilesystemSource(FilesystemSource):
         return position
 
     def _adopted(self, before: FilePosition, files: Sequence[ListedFile]) -> dict[str, ReadFile]:
-        """Return what was read of the last file, where a state of an earlier version names no other one. If the file
-        has changed since, nothing proves what was read of it."""
+        """Return what was read of the last file, if a state of an earlier version names no other one. If the file has
+        changed since, what was read of it is unknown."""
         if before.key is None:
             return {}
         if self._adoption is None or self._adoption[0] != before:
@@ -120,8 +120,8 @@ class WatchedFilesystemSource(FilesystemSource):
         return ReadFile(file.size, digest_of(self._path(file.key.name), file.size) or "", file.key.time)
 
     def _first(self, file: ListedFile, found: ReadFile | None) -> ReadFile | None:
-        """Return what was read of a file, nothing of a new one; None while it must settle. Raises where it is not the
-        file any more that was read."""
+        """Return what was read of a file, nothing for a new one; None while the file must settle. Raise if it is no
+        longer the file that was read."""
         path = self._path(file.key.name)
         is_settled = self._is_settled(file)
         if found is None:
@@ -135,12 +135,12 @@ class WatchedFilesystemSource(FilesystemSource):
         return self._nothing(file, found.version + 1) if is_settled else None
 
     def _nothing(self, file: ListedFile, version: int = 0) -> ReadFile:
-        """Return what was read of a file before its first row."""
+        """Return the progress in a file before its first row."""
         at = None if self._grows(self._path(file.key.name)) else 0
         return ReadFile(0, "", file.key.time, at, version)
 
     def _has_kept(self, file: ListedFile, found: ReadFile) -> bool:
-        """Whether a file has all that was read of it as it was, and at most lines behind that."""
+        """Whether a file still has everything that was read of it, followed by whole lines at most."""
         if (file, found) in self._proven:
             return True
         path = self._path(file.key.name)
@@ -153,7 +153,7 @@ class WatchedFilesystemSource(FilesystemSource):
         return has_kept
 
     def _read_file(self, file: ListedFile, first: ReadFile, rows: int | None) -> tuple[ReadFile, int]:
-        """Return what is read of a file once all of it or so many rows more are read, and how many rows that are."""
+        """Return the progress in a file after reading all of it or this many further rows, and the number of rows."""
         path = self._path(file.key.name)
         if not self._grows(path):
             return self._read_rows(file, first, rows)
@@ -186,8 +186,8 @@ class WatchedFilesystemSource(FilesystemSource):
         return (done if cut.is_end else replace(done, at=cut.byte)), count
 
     def _between(self, start: Position, end: Position) -> list[FileRange]:
-        """Return what is to be read between two positions: what the later one has of each file, and the earlier one has
-        not. A position of an earlier version says it by its counts."""
+        """Return the ranges to read between two positions: what the later one has of each file, and the earlier one
+        lacks. A position of an earlier version has only counts."""
         if not isinstance(end, dict) or "read" not in end:
             return super()._between(start, end)
         before, after, position = _read_of(start), _read_of(end), from_position(start)
@@ -211,7 +211,7 @@ class WatchedFilesystemSource(FilesystemSource):
         return FileRange(name, first, last, read.size, max(1, read.size - first if grows else read.size))
 
     def _check(self, path: Path, read: ReadFile, *, grows: bool) -> None:
-        """Raise if a file is not the one any more that was planned to be read."""
+        """Raise if a file is no longer the one that the epoch was planned with."""
         if not path.exists():
             raise FilesChangedError(f"{path} was to be read and is gone", hint="put it back")
         status = path.stat()
@@ -240,14 +240,14 @@ def _read_of(position: Position) -> dict[str, ReadFile]:
 
 
 def _is_passed(name: str, read: ReadFile, start: FilePosition) -> bool:
-    """Whether a file lies before a position that does not say what was read of it."""
+    """Whether a file precedes a position that does not record what was read of it."""
     if start.key is None or Key(read.time, name) > start.key:
         return False
     return start.is_done or Key(read.time, name) < start.key
 
 
 def _progress(first: ReadFile, after: ReadFile) -> int:
-    """Return how far a file was read on: a number that only grows, to compare positions by."""
+    """Return how far a file was read, as a number that only grows and orders positions."""
     if after.at is not None:
         return after.at - (first.at or 0)
     return max(1, after.size - (0 if first.at is not None else first.size))
@@ -256,7 +256,7 @@ def _progress(first: ReadFile, after: ReadFile) -> int:
 def moved(
     at: Position, done: Mapping[str, ReadFile], touched: Mapping[ListedFile, ReadFile], progress: int
 ) -> Position:
-    """Return the position behind `at` once these files were read on; `done` has what was read of others."""
+    """Return the position after `at` when these files were read further; `done` has the progress in others."""
     if not touched:
         return at
     before = from_position(at)

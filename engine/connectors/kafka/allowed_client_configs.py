@@ -62,8 +62,8 @@ PAIR = re.compile(r"\s*([A-Za-z][A-Za-z0-9._]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
 
 
 def read_client_configs(text: str) -> dict[str, str]:
-    """Return the options in `name=value,name=value`. Raises ValueError for what is no pair, or no option a script
-    may set."""
+    """Parse the options in `name=value,name=value`. Raise ValueError for an entry that is no pair, or an option that
+    scripts may not set."""
     configs: dict[str, str] = {}
     for part in filter(str.strip, text.split(",")):
         pair = PAIR.match(part)

@@ -10,5 +10,5 @@ _SIGNS = ("certificate", "unknown ca", "handshake failure")
 
 
 def is_distrust(error: KafkaError) -> bool:
-    """Whether a broker and the client do not trust each other; it is otherwise with one that hangs up."""
+    """Whether a broker and the client do not trust each other; false for a broker that hangs up."""
     return error.code() in _CODES and any(sign in error.str() for sign in _SIGNS)

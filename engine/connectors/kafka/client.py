@@ -26,7 +26,7 @@ ClientConfig: TypeAlias = "dict[str, str | int | float | bool | SignIn]"
 
 
 def client_config(options: KafkaOptions, **more: str | int | float | bool) -> ClientConfig:
-    """Return the options of a client. `more` are ours, with underscores for dots; no script can change them."""
+    """Return the options of a client. `more` are ours, with underscores for dots; scripts cannot change them."""
     config: ClientConfig = {
         "client.id": "arroyo",
         "reconnect.backoff.max.ms": 1000,
@@ -68,9 +68,9 @@ def _login(options: KafkaOptions) -> ClientConfig:
 def errors_explained(
     options: KafkaOptions, kind: type[EngineError], client_errors: Sequence[KafkaError] = ()
 ) -> Iterator[None]:
-    """Whatever the client complains about inside is an error of ours, of `kind` unless the client is not let in, and
-    holds no password. Such a client only says that it waited in vain; `client_errors` is what its `error_cb` was told
-    meanwhile."""
+    """Turn an error of the client in the context into one of ours, of `kind` unless the login failed; it contains no
+    password. A client without a login reports only that it waited in vain, so `client_errors` has the errors that its
+    `error_cb` received."""
     try:
         yield
     except KafkaException as wrong:
@@ -79,7 +79,7 @@ def errors_explained(
 
 
 def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -> EngineError:
-    """Return the client's error as one of ours: an option that is wrong, a refusal, or of `kind`."""
+    """Return the client's error as one of ours: a wrong option, a refusal, or of `kind`."""
     code = error.code()
     if code == KafkaError._INVALID_ARG:  # noqa: SLF001 - the client's name for it
         return refused_options(error)
@@ -97,8 +97,7 @@ def explain(options: KafkaOptions, error: KafkaError, kind: type[EngineError]) -
 
 
 def refused_options(error: KafkaError) -> OptionValueError:
-    """Return the error of options that fit a script and not the client: certificates that it cannot read, and the
-    like."""
+    """Return the error for options that the script accepts and the client does not, such as unreadable certificates."""
     return OptionValueError(
         f"the Kafka client rejects its options: {error.str()}", hint="check the options ssl.*, and client_configs"
     )

@@ -15,8 +15,8 @@ except ImportError as missing:
 
 
 def sign_in(region: str, _: str = "") -> tuple[str, float]:
-    """Return a token for the brokers of a region, and until when it holds, in seconds since 1970. The client asks
-    for it, and again before it ends."""
+    """Return a token for the brokers of a region, and when it expires, in seconds since 1970. The client requests it,
+    and again before it expires."""
     if Session().get_credentials() is None:
         raise OptionValueError(
             "auth.type = 'aws_msk_iam' finds no AWS credentials",

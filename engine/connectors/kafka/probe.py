@@ -15,8 +15,7 @@ _SECONDS = 10.0
 
 
 def probe_brokers(options: KafkaOptions) -> str:
-    """Describe what the brokers have: the number of topics, or the number of partitions of the topics that a table
-    names."""
+    """Describe the brokers: the number of topics, or the number of partitions of the topics that a table names."""
     client_errors: list[KafkaError] = []
     config: dict[str, Any] = {**client_config(options), "error_cb": client_errors.append}
     with errors_explained(options, SourceUnavailableError, client_errors):

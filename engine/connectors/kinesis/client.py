@@ -52,8 +52,8 @@ _FLEETING = frozenset(
 
 
 def connect(options: KinesisOptions) -> Any:
-    """The client for a table; the same one for the same options, since making one is slow. It retries what is
-    throttled."""
+    """Return the client for a table. Clients are cached by their options, since creating one is slow. It retries
+    throttled requests."""
     if options.endpoint is not None:
         _check(options.endpoint, os.environ.get(ALLOWED, ""))
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
@@ -64,7 +64,7 @@ def connect(options: KinesisOptions) -> Any:
 
 @lru_cache(maxsize=8)
 def _check(endpoint: str, allowed: str) -> None:
-    """Refuse an endpoint that is not for scripts."""
+    """Raise if scripts may not reach an endpoint."""
     check_url(endpoint, {ALLOWED: allowed})
 
 
@@ -87,7 +87,7 @@ def _client(endpoint: str | None, region: str | None, key_id: str | None, key: s
 
 
 def code_of(error: BaseException) -> str:
-    """The code of a server's answer."""
+    """Return the code of a server's answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
@@ -97,8 +97,8 @@ def errors_explained(
     kind: type[EngineError] = SourceUnavailableError,
     refusal: type[EngineError] = SourceRefusedError,
 ) -> Iterator[None]:
-    """Whatever goes wrong inside is an error of ours, which holds no key: a `refusal` where the server would answer so
-    again, else of `kind`."""
+    """Turn an error in the context into one of ours, which contains no key: a `refusal` if the server would answer the
+    same again, else of `kind`."""
     try:
         yield
     except NoRegionError as wrong:
@@ -129,7 +129,7 @@ def errors_explained(
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the server has answered that a request is wrong, and would answer so again."""
+    """Whether the server has answered that a request is wrong, and would answer the same again."""
     if not isinstance(error, ClientError):
         return False
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
@@ -137,7 +137,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def probe_stream(options: KinesisOptions) -> str:
-    """Describe a stream, or fail as a source would. A connection without a stream only shows that it is let in."""
+    """Describe a stream, or raise the error that a source would. Without a stream, only the login is checked."""
     with errors_explained(options):
         summary = connect(options).describe_stream_summary(StreamName=options.stream_name)
     count = summary["StreamDescriptionSummary"]["OpenShardCount"]

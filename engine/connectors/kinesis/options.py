@@ -150,7 +150,7 @@ METADATA = {
 
 
 def check_table(table: Table) -> str | None:
-    """Return what is wrong with the format, or with the columns that the options of a sink name, or None."""
+    """Return the error of the format, or of the columns that the options of a sink name, or None."""
     options = table.options
     if not isinstance(options, KinesisSinkOptions) or refused_registry(table) is not None:
         return refused_registry(table)

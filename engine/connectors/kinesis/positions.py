@@ -28,20 +28,20 @@ class ShardPosition:
     is_end: bool = False
 
     def moved(self, last: str | None, *, is_end: bool) -> ShardPosition:
-        """The position after the record `last`, if there is one."""
+        """Return the position after the record `last`, if there is one."""
         if last is None:
             return ShardPosition(self.after, self.at, self.since, is_end)
         return ShardPosition(last, is_end=is_end)
 
     def to_json(self) -> Position:
-        """As it stands in Spark's offset log."""
+        """Return the entry of Spark's offset log."""
         begin = {"after": self.after, "at": self.at, "since": self.since}
         text: dict[str, Position] = {name: value for name, value in begin.items() if value is not None}
         return {**text, "end": True} if self.is_end else text
 
     @classmethod
     def from_json(cls, position: Position) -> ShardPosition:
-        """Read back from the offset log."""
+        """Read the position from the offset log."""
         assert isinstance(position, dict)
         after, at, since = position.get("after"), position.get("at"), position.get("since")
         assert after is None or isinstance(after, str)
@@ -60,7 +60,7 @@ class Shard:
 
 
 def readable(shards: Mapping[str, Shard], ended: Collection[str], known: Collection[str]) -> list[str]:
-    """The shards whose parents are read to the end. Parents that are neither listed nor `known` have left."""
+    """Return the shards whose parents are read to the end. Parents that are neither listed nor `known` have expired."""
     there = {*shards, *known}
     return [
         name
@@ -70,8 +70,8 @@ def readable(shards: Mapping[str, Shard], ended: Collection[str], known: Collect
 
 
 def stated_numbers(table: str, numbers: Mapping[str, int], shards: Mapping[str, Shard]) -> dict[str, ShardPosition]:
-    """The positions of a start at sequence numbers: shards behind the named ones are read from their first record,
-    shards before them are not read. Raises StartPositionError where a shard is neither."""
+    """Return the positions of a start at sequence numbers: shards after the named ones are read from their first
+    record, shards before them are not read. Raise StartPositionError if a shard is neither."""
     unknown = [name for name in numbers if name not in shards]
     if unknown:
         raise StartPositionError(

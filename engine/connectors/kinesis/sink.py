@@ -44,7 +44,7 @@ class KinesisSink:
         self._directory = directory
 
     def open(self, epoch: Epoch, task: int) -> KinesisWriter:
-        """A writer of one segment of records."""
+        """Return a writer of one segment of records."""
         segment = ArrowSegment(self._directory, epoch, task, _STAGED)
         return KinesisWriter(self._table, self._options, segment)
 
@@ -53,7 +53,7 @@ class KinesisSink:
         send_unless_sent(self._directory, epoch, messages, partial(self._send, epoch))
 
     def probe(self) -> None:
-        """See whether the stream is there."""
+        """Raise if the stream does not exist."""
         with errors_explained(self._options, TargetUnavailableError, TargetRefusedError):
             connect(self._options).describe_stream_summary(StreamName=self._options.stream_name)
 
@@ -74,7 +74,7 @@ class KinesisSink:
         return len(refused)
 
     def _records(self, epoch: Epoch, segments: Sequence[Segment], refused: list[DeadLetter]) -> Iterator[Record]:
-        """The records of an epoch. Rows that no stream accepts are added to `refused`."""
+        """Yield the records of an epoch. Rows that no stream accepts are added to `refused`."""
         numbers = count()
         for segment in segments:
             for rows in segment_rows(self._directory / segment.path, _AT_ONCE):
@@ -93,7 +93,7 @@ class KinesisSink:
 
 
 def _spread(name: str) -> str:
-    """A partition key that spreads rows evenly, and is the same when the row is sent again."""
+    """Return a partition key that spreads rows evenly, and is the same if the row is sent again."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
@@ -117,7 +117,7 @@ class Sender:
     clock: Callable[[], float] = time.monotonic
 
     def send_all(self, records: Iterator[Record]) -> None:
-        """Send all records. Raises TargetUnavailableError if some are not accepted for too long."""
+        """Send all records. Raise TargetUnavailableError if some are not accepted for too long."""
         for batch in self._batches(records):
             self._send(batch)
 

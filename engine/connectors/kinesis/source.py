@@ -52,7 +52,7 @@ class _Cursor:
     looked: float | None = None
 
     def moved_to(self, position: ShardPosition) -> bool:
-        """Forget the records up to the position. False if the cursor is not before it."""
+        """Forget the records up to the position. Return False if the cursor is not before it."""
         if self.position != position and position.after in self.numbers:
             while self.numbers.popleft() != position.after:
                 pass
@@ -89,8 +89,8 @@ class KinesisSource:
         return timedelta(minutes=2)
 
     def partitions(self) -> Sequence[str]:
-        """The shards whose parents are read to the end. A pipeline that begins with the newest records has all shards,
-        so that none of them counts as new later."""
+        """Return the shards whose parents are read to the end. A pipeline that begins with the newest records has all
+        shards, so that none of them counts as new later."""
         self._discover()
         if self._at is None:
             is_latest = (self._table.start or read_start(self._options.offset)).word in ("latest", "offsets")
@@ -103,8 +103,8 @@ class KinesisSource:
         return self.begin([partition], is_first=True)[partition]
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        """As the run or `source.offset` says for the shards that are there when the pipeline starts, and at the first
-        record for later ones."""
+        """Return the start positions: as the run or `source.offset` defines for shards that exist when the pipeline
+        starts, and the first record for later ones."""
         if not self._shards:
             self._discover()
         start = (self._table.start or read_start(self._options.offset)) if is_first else EARLIEST
@@ -127,7 +127,7 @@ class KinesisSource:
         return {name: position.to_json() for name, position in begins.items()}
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Up to the newest records that the planner has read, or as far as the limits of an epoch allow."""
+        """Return the newest records that the planner has read, or as many as the limits of an epoch allow."""
         positions = {name: ShardPosition.from_json(position) for name, position in at.items()}
         self._at = positions
         ended = {name for name, position in positions.items() if position.is_end}
@@ -160,11 +160,11 @@ class KinesisSource:
         return ShardPosition.from_json(at).is_end
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """One slice: nobody knows the numbers in the middle of a range."""
+        """Return a single slice: the sequence numbers within a range are unknown."""
         return () if start == end else (Slice(partition, start, end),)
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The records of a range of a shard."""
+        """Yield the records of a range of a shard."""
         first, last = ShardPosition.from_json(task_slice.start), ShardPosition.from_json(task_slice.end)
         if last.after is None or last.after == first.after:
             return
@@ -211,7 +211,7 @@ class KinesisSource:
         self._discovered = self._clock()
 
     def _look(self, names: Sequence[str], positions: Mapping[str, ShardPosition], limit: int) -> None:
-        """Read on in the shards where it is time to."""
+        """Read on in the shards that are due."""
         due: list[tuple[str, _Cursor]] = []
         now, pause = self._clock(), self._options.poll_interval.total_seconds()
         for name in names:
@@ -257,7 +257,7 @@ class KinesisSource:
                 return
 
     def _iterator(self, shard: str, position: ShardPosition) -> str | None:
-        """Return the iterator behind a position; None if the shard is gone and the table goes on without it."""
+        """Return the iterator after a position; None if the shard is gone and the table continues without it."""
         if position.after is not None:
             begin = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": position.after}
         elif position.at is not None:

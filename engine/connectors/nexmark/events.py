@@ -65,7 +65,8 @@ class Pools:
 
 @cache
 def pools(seed: int) -> Pools:
-    """Made once per process and seed: it takes as long as a hundred thousand events."""
+    """Return the pools of texts, which are created once per process and seed: that takes as long as a hundred thousand
+    events."""
     words = _texts(seed, 201, 3, 7)
     return Pools(
         words=words,
@@ -81,7 +82,7 @@ def pools(seed: int) -> Pools:
 
 
 def _urls(seed: int, words: pa.StringArray) -> pa.StringArray:
-    """Return a page for each channel; nine of ten tell the channel's number."""
+    """Return a URL for each channel; nine of ten contain the channel's number."""
     numbers = np.arange(_CHANNELS + len(_HOT_CHANNELS), dtype=np.int64)
     ids, has_id = _below(numbers, seed, 101, 1 << 31), _below(numbers, seed, 102, 10) > 0
     picked = [words.take(_index(_below(numbers, seed, lane, _POOL))).to_pylist() for lane in (103, 104, 105)]
@@ -167,7 +168,7 @@ class EventMaker:
         )
 
     def _random(self, numbers: Numbers) -> Random:
-        """Random numbers below a limit, another one for each lane, for each event."""
+        """Return random numbers below a limit, a different one for each lane, for each event."""
         return partial(_below, numbers, self._seed)
 
 
@@ -184,7 +185,7 @@ def _last_person(numbers: Numbers) -> Numbers:
 
 
 def _last_auction(numbers: Numbers) -> Numbers:
-    """Return the newest auction when an event happens; -1 before the first, which only the first person sees."""
+    """Return the newest auction at the time of an event; -1 before the first, which only the first person sees."""
     return numbers // _PERIOD * _AUCTIONS + np.clip(numbers % _PERIOD, 0, _AUCTIONS) - 1
 
 

@@ -64,8 +64,8 @@ def errors_explained(
     kind: type[EngineError] = LookupFailedError,
     refusal: type[EngineError] = LookupRefusedError,
 ) -> Iterator[None]:
-    """Whatever goes wrong inside is an error of ours, which says where; it never holds a password. It is a `refusal`
-    where the server has answered and would answer so again, else of `kind`."""
+    """Turn an error in the context into one of ours, which names the server; it never contains a password. It is a
+    `refusal` if the server has answered and would answer the same again, else of `kind`."""
     try:
         yield
     except (redis.RedisError, OSError) as wrong:

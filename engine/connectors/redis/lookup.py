@@ -28,7 +28,7 @@ class RedisLookup:
         self._client: Client | None = None
 
     def refresh(self) -> None:
-        """Every question is answered anew."""
+        """Do nothing: every key is requested each time."""
 
     def fetch(self, keys: pa.Array) -> LookupResult:
         """Return the rows of these keys."""
@@ -42,7 +42,7 @@ class RedisLookup:
         return self._rows(keys, pa.array(values, pa.binary()))
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._client is not None:
             self._client.close()
 
@@ -74,7 +74,7 @@ class RedisLookup:
 
 
 def _get(client: Client, names: list[str]) -> list[bytes | None]:
-    """Return the values of some keys; of a cluster each node is asked for its own."""
+    """Return the values of some keys; in a cluster each node gets its own."""
     from redis.cluster import RedisCluster  # noqa: PLC0415 - whoever got here has it
 
     values = client.mget_nonatomic(names) if isinstance(client, RedisCluster) else client.mget(names)

@@ -42,7 +42,7 @@ class RedisSink:
         return RedisWriter(self._table, self._options, ArrowSegment(self._directory, epoch, task, _STAGED))
 
     def probe(self) -> None:
-        """See whether the server answers, and lets this job in."""
+        """Raise if the server does not answer, or refuses the login."""
         explained = errors_explained(self._options, TargetUnavailableError, TargetRefusedError)
         with explained, closing(connect(self._options)) as client:
             client.ping()

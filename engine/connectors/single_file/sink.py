@@ -54,7 +54,7 @@ class SingleFileSink:
         return self._path.exists() and self._path.stat().st_size > 0
 
     def _take_possession(self, permit: WritePermit) -> None:
-        """In every epoch: whoever has been replaced as the owner must not cut off what the new one has written."""
+        """Check ownership in every epoch: a previous owner must not truncate what the new one has written."""
         if self._owner is not None:
             with writing(self._path):
                 take_possession(
@@ -65,7 +65,7 @@ class SingleFileSink:
                 )
 
     def probe(self) -> None:
-        """See whether the file can be written, or made."""
+        """Raise if the file can neither be written nor created."""
         if not self._path.exists():
             probe_directory(self._path.parent)
             return
@@ -73,7 +73,7 @@ class SingleFileSink:
             pass
 
     def _append(self, permit: WritePermit, segments: Sequence[Segment]) -> int:
-        """Cut the file back to what the ledger says, append, and say how long it is now."""
+        """Truncate the file to the size in the ledger, append, and return its new size."""
         base = permit.after.length if permit.after else 0
         with writing(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,15 +27,15 @@ class SingleFileSource:
 
     @property
     def patience(self) -> timedelta:
-        """None for text that can be cut anywhere."""
+        """Return no patience for text that can be split anywhere."""
         return timedelta(0) if self._compression == "none" else LONGEST_SEARCH
 
     def partitions(self) -> Sequence[str]:
-        """Return one file, one partition."""
+        """Return the only partition, which is the file."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
-        """Return the first byte; the file must be there."""
+        """Return the first byte; the file must exist."""
         size_of(self._path)
         return {"byte": 0}
 
@@ -44,11 +44,11 @@ class SingleFileSource:
         return {partition: self._advance(position, max_rows) for partition, position in at.items()}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Return the end of the file as it is now; a compressed one is read to its end whenever that is."""
+        """Return the current end of the file; a compressed one is read to its end, whenever that is."""
         return self.advance(at, None)
 
     def earlier(self, first: Position, second: Position) -> Position:
-        """Return the position at the earlier byte. There is nothing behind the current end of the file, so that is
+        """Return the position at the earlier byte. No position is after the current end of the file, so that end is
         never earlier; the end of a compressed file is unknown."""
         (byte, is_end), (other, is_other_end) = _from_position(first), _from_position(second)
         is_before = byte < other or (is_other_end and self._compression != "none")
@@ -60,7 +60,7 @@ class SingleFileSource:
         return is_end or (self._compression == "none" and byte >= size_of(self._path))
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """Return the range cut between lines; a compressed file is not cut."""
+        """Return the range split between lines; a compressed file is not split."""
         if start == end:
             return ()
         first, last = _from_position(start)[0], _from_position(end)[0]

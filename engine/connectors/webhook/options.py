@@ -51,7 +51,7 @@ class WebhookOptions(Options):
 
 
 def read_headers(text: str) -> dict[str, str]:
-    """Return the headers of `name: value, name: value`."""
+    """Parse the headers in `name: value, name: value`."""
     headers = {}
     for header in filter(None, (part.strip() for part in text.split(","))):
         name, colon, value = header.partition(":")

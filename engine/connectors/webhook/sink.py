@@ -62,7 +62,8 @@ class WebhookSink:
         send_unless_sent(self._directory, epoch, messages, partial(self._post, epoch))
 
     def probe(self) -> None:
-        """Connect, and greet where that is encrypted, but send no request: a receiver may take any for a row."""
+        """Connect, with a TLS handshake if encrypted, but send no request: a receiver may take any request for a
+        row."""
         _knock(self._options.endpoint, check_url(self._options.endpoint, os.environ), _PROBE_SECONDS)
 
     def _post(self, epoch: Epoch, segments: Sequence[Segment]) -> int:
@@ -94,7 +95,7 @@ class Poster:
     transport: httpx.AsyncBaseTransport | None = None
 
     async def post_all(self, name: str, bodies: Iterator[bytes]) -> list[DeadLetter]:
-        """Post all bodies of what is called `name`; those that were refused for good, in their order."""
+        """Post all bodies of the epoch `name`; return those that were refused for good, in their order."""
         limits = httpx.Limits(max_connections=self.options.max_in_flight)
         headers = {"content-type": "application/json", **read_headers(self.options.headers.get_secret_value())}
         refused: list[tuple[int, DeadLetter]] = []
@@ -123,7 +124,7 @@ class Poster:
         return [dead_letter for _, dead_letter in sorted(refused, key=lambda pair: pair[0])]
 
     async def _post(self, client: httpx.AsyncClient, name: str, body: bytes) -> str | None:
-        """None when it was taken, else why it is refused for good."""
+        """Post a body; return None if it was accepted, else why it was refused for good."""
         key = hashlib.sha256(name.encode()).hexdigest()[:32]
         end = self.clock() + self.options.retry_timeout.total_seconds()
         for attempt in count():
@@ -154,7 +155,7 @@ class Poster:
 
 
 def _knock(endpoint: str, target: Reachable, seconds: float) -> None:
-    """Open a connection as a post would, and close it."""
+    """Open a connection like a post, and close it."""
     parts = urlsplit(target.url)
     is_encrypted = parts.scheme == "https"
     try:

@@ -65,11 +65,11 @@ class Brokers:
 
     @property
     def patience(self) -> float:
-        """For how many seconds a broker may fail to answer: they restart and elect leaders, and that is no failure."""
+        """Return how many seconds a broker may fail to answer: restarts and elections of leaders are no failure."""
         return self.options.broker_timeout.total_seconds()
 
     def topics(self) -> dict[str, tuple[int, str | None]]:
-        """Return the topics that there are among those the table names: how many partitions each has, and its id."""
+        """Return the existing topics among those that the table names: the number of partitions of each, and its id."""
         names = self.options.topics or self._matching()
         if not names:
             return {}
@@ -79,16 +79,16 @@ class Brokers:
 
     def ends(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
         """Return the end of each partition, for a reader of committed records before the first open transaction. A
-        partition that does not exist, or has no leader, is left out, or awaited with `all_of_them`."""
+        partition that does not exist, or has no leader, is left out, or with `all_of_them` awaited."""
         return self._offsets(partitions, all_of_them, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # so it is there
 
     def starts(self, partitions: Collection[str], *, all_of_them: bool = False) -> dict[str, int]:
-        """Return the first offset that each partition still has, in the same way."""
+        """Return the first offset that each partition still has; missing partitions are handled like in `ends`."""
         return self._offsets(partitions, all_of_them, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
 
     def starts_at(self, partitions: Collection[str], millis: int) -> dict[str, int]:
-        """Return the first offset of each partition whose record is not older, or where the partition ends. All of
-        them must be there."""
+        """Return the first offset of each partition whose record is not older, or the end of the partition. All
+        partitions must exist."""
         spec = OffsetSpec.for_timestamp(millis)
         offsets = self._offsets(partitions, True, spec)
         young = {name: offset for name, offset in offsets.items() if offset >= 0}
@@ -105,14 +105,14 @@ class Brokers:
         }
 
     def commit(self, offsets: Mapping[str, int]) -> None:
-        """Commit to the group, for whoever watches it; nobody waits for it, and that it fails harms nothing."""
+        """Commit to the consumer group, for monitoring; nothing waits for the commit, and a failure has no effect."""
         commits = [TopicPartition(*split_name(name), offset) for name, offset in offsets.items()]
         if commits:
             self._watcher().commit(offsets=commits, asynchronous=True)
             self._watcher().poll(0)
 
     def record_size(self, at: Mapping[str, int]) -> float:
-        """About how many bytes a record has, by some that lie at these offsets."""
+        """Estimate the bytes of a record from some records at these offsets."""
         with errors_explained(self.options, SourceUnavailableError):
             self._watcher().assign([TopicPartition(*split_name(name), offset) for name, offset in at.items()])
             sample = self._watcher().consume(_SAMPLE * len(at), _SAMPLE_SECONDS)
@@ -137,7 +137,7 @@ class Brokers:
         return {partition_name(at.topic, at.partition): info.offset for at, info in offsets.items()}
 
     def _answers(self, request: Callable[[float], Mapping[K, Future[V]]], soon: frozenset[int] = _SOON) -> dict[K, V]:
-        """Return the answers by what was asked about, without those about what is not there."""
+        """Return the answers by what was requested, without those about missing objects."""
 
         def answers(seconds: float) -> dict[K, V]:
             results: dict[K, V] = {}
@@ -152,8 +152,8 @@ class Brokers:
         return self._ask(answers, soon)
 
     def _ask(self, request: Callable[[float], V], soon: frozenset[int] = _SOON) -> V:
-        """Return the answer to a request, which is given the seconds that are left. It is made again while the error
-        is one of `soon`: a broker that goes down, or elects a leader, fails those that are on their way."""
+        """Return the answer to a request, which gets the seconds that are left. It is repeated while the error is one
+        of `soon`: a broker that shuts down, or elects a leader, fails its current requests."""
         deadline = time.monotonic() + self.patience
         with errors_explained(self.options, SourceUnavailableError, self._client_errors):
             while True:

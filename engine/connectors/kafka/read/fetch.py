@@ -48,8 +48,8 @@ class RecordReader:
     ahead: list[Message] = field(default_factory=list)
 
     def read(self, topic: str, partition: int, start: int, end: int) -> Iterator[Messages]:
-        """Yield the records from offset `start` up to `end`. There may be none: aborted records are not given, and
-        then only the position that the client has reached says that the range is over."""
+        """Yield the records from offset `start` up to `end`. There may be none: aborted records are skipped, and then
+        only the client's position shows that the range is complete."""
         self._assign(topic, partition, start)
         at, lost, batch = start, 0, list[Message]()
         deadline = time.monotonic() + self.patience
@@ -72,7 +72,7 @@ class RecordReader:
 
     @property
     def patience(self) -> float:
-        """For how many seconds a broker may give nothing."""
+        """Return how many seconds a broker may send nothing."""
         return self.options.broker_timeout.total_seconds()
 
     def _assign(self, topic: str, partition: int, start: int) -> None:
@@ -85,8 +85,8 @@ class RecordReader:
         self.client_errors.clear()
 
     def _settle(self, topic: str, partition: int, end: int) -> None:
-        """Stay where records wait. At the end of the partition let go, so that nothing is asked of the brokers while
-        nothing is to be read."""
+        """Keep the assignment while it has buffered records. At the end of the partition release it, so that the
+        brokers get no requests while nothing is to be read."""
         _, last = self.consumer.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
         if self.ahead or last > end:
             self.resumes_at = (topic, partition, end)
@@ -102,7 +102,7 @@ class RecordReader:
             return self.consumer.consume(most, 0) or self.consumer.consume(1, _POLL_SECONDS)
 
     def _up_to(self, end: int, records: list[Message]) -> list[Message]:
-        """Return the records of the range; those behind it wait for the next one."""
+        """Return the records of the range; the ones after it are buffered for the next range."""
         cut = bisect_left(records, end, key=_offset)
         self.ahead = records[cut:]
         return records[:cut]
@@ -173,11 +173,11 @@ def _offset(message: Message) -> int:
 
 
 def _behind(records: list[Message], at: int) -> int:
-    """Return the offset behind the records, which begin at `at` or later."""
+    """Return the offset after the records, which begin at `at` or later."""
     return _offset(records[-1]) + 1 if records else at
 
 
 def _parted(messages: list[Message]) -> tuple[list[Message], list[Message]]:
-    """Return the records, and what the client says otherwise."""
+    """Return the records, and the other messages of the client."""
     events = [message for message in messages if message.error() is not None]
     return ([message for message in messages if message.error() is None] if events else messages), events

@@ -16,9 +16,9 @@ from engine.errors import StartPositionError
 
 
 def stated_offsets(table: str, offsets: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Return the offset of each partition, as it is named: by its number where the table has one topic, else by
-    topic and number. `ranges` has of each partition its first offset and where it ends. Every partition must be
-    named, no other may be, and each must have its offset."""
+    """Return the offset of each partition as named: by its number if the table has one topic, else by topic and number.
+    `ranges` has the first and the end offset of each partition. Exactly these partitions must be named, and each must
+    have its offset."""
     names = _names(ranges)
     unknown = [name for name in offsets if name not in names]
     if unknown:
@@ -41,7 +41,7 @@ def stated_offsets(table: str, offsets: Mapping[str, int], ranges: Mapping[str, 
 
 
 def _names(partitions: Mapping[str, object]) -> dict[str, str]:
-    """Return the partitions by what a person may call them."""
+    """Return the partitions by the names that users may give them."""
     topics = {split_name(partition)[0] for partition in partitions}
     if len(topics) == 1:
         return {str(split_name(partition)[1]): partition for partition in partitions}

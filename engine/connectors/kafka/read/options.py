@@ -135,7 +135,7 @@ class KafkaSourceOptions(KafkaOptions):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics by name; none when there is a pattern."""
+        """Return the topics by name; none if there is a pattern."""
         return tuple(dict.fromkeys(name.strip() for name in (self.topic or "").split(",") if name.strip()))
 
     @property

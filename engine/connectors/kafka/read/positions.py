@@ -21,16 +21,16 @@ class ReadPosition:
     topic_id: str | None = None
 
     def moved(self, records: int) -> ReadPosition:
-        """Return the position so many records further."""
+        """Return the position that many records further."""
         return ReadPosition(self.offset + records, self.topic_id)
 
     def to_json(self) -> Position:
-        """As it stands in Spark's offset log."""
+        """Return the entry of Spark's offset log."""
         return {"offset": self.offset, "topic_id": self.topic_id}
 
     @classmethod
     def from_json(cls, position: Position) -> ReadPosition:
-        """Read back from the offset log."""
+        """Read the position from the offset log."""
         assert isinstance(position, dict)
         offset, topic_id = position["offset"], position["topic_id"]
         assert isinstance(offset, int)

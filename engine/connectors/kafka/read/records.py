@@ -21,21 +21,21 @@ class PartitionRecords(Protocol):
 
     @property
     def topic(self) -> str:
-        """The topic they are of."""
+        """Return the topic of the records."""
 
     @property
     def partition(self) -> int:
-        """The number of their partition."""
+        """Return the number of their partition."""
 
     @property
     def lost(self) -> int:
-        """Return how many records before these were lost."""
+        """Return how many earlier records were lost."""
 
     def values(self) -> pa.BinaryArray:
         """Return the values; NULL for records without one."""
 
     def offset(self, index: int) -> int:
-        """Return the offset of one of them."""
+        """Return the offset of a record."""
 
     def around(self, key: str) -> pa.Array:
         """Return a metadata column of the records, by the name that scripts use."""
@@ -55,7 +55,7 @@ class Messages:
         return pa.array([message.value() for message in self.messages], pa.binary())
 
     def offset(self, index: int) -> int:
-        """Return the offset of one of them."""
+        """Return the offset of a record."""
         return self.messages[index].offset() or 0
 
     def around(self, key: str) -> pa.Array:
@@ -94,7 +94,7 @@ class SparkRows:
         return self.rows.column("value")
 
     def offset(self, index: int) -> int:
-        """Return the offset of one of them."""
+        """Return the offset of a record."""
         return int(self.rows.column("offset")[index].as_py())
 
     def around(self, key: str) -> pa.Array:

@@ -26,8 +26,7 @@ class RowMaker:
         self._decoder = make_decoder(table.format, table.schema, subject_of(table, ""), table.declared)
 
     def chunk(self, records: PartitionRecords) -> Chunk:
-        """Return the rows of some records. Records without a value are skipped; those that are lost count as
-        dropped."""
+        """Return the rows of some records. Records without a value are skipped; lost ones count as dropped."""
         payloads = records.values()
         origin: pa.Int64Array | None = None
         if self._table.framing == "newline":

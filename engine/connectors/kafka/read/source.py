@@ -74,8 +74,8 @@ class KafkaSource:
         return self.begin([partition], is_first=True)[partition]
 
     def begin(self, partitions: Collection[str], *, is_first: bool) -> Mapping[str, Position]:
-        """As the run or `source.offset` says for those that are there when the pipeline starts, and at the first record
-        for those that come later."""
+        """Return the start positions: as the run or `source.offset` defines for partitions that exist when the pipeline
+        starts, and the first record for later ones."""
         missing = [name for name in self._options.topics if name not in self._topics]
         if is_first and missing:
             raise MissingTopicError(
@@ -104,7 +104,7 @@ class KafkaSource:
         return offsets
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Up to the last stable offsets, or as far as the limits of an epoch allow."""
+        """Return the last stable offsets, or the offsets that the limits of an epoch allow."""
         if self._looked is not None and self._clock() - self._looked < _LOOK_AGAIN:
             return at
         self._looked = self._clock()
@@ -124,7 +124,7 @@ class KafkaSource:
         return {**at, **{name: position.moved(shares[name]).to_json() for name, position in first.items()}}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Return the last stable offsets, or those that are named."""
+        """Return the last stable offsets, or those that `stop` names."""
         begins = {name: ReadPosition.from_json(position) for name, position in at.items()}
         offsets: Mapping[str, int] = self._brokers.ends(list(begins), all_of_them=True)
         if stop:
@@ -139,7 +139,7 @@ class KafkaSource:
         return first if one.topic_id == other.topic_id and one.offset < other.offset else second
 
     def waiting(self, at: Mapping[str, Position]) -> Mapping[str, int]:
-        """Count the offsets behind the positions, up to the last stable ones. Offsets without a record count too."""
+        """Count the offsets after the positions, up to the last stable ones. Offsets without a record count, too."""
         return {
             name: max(0, self._ends.get(name, 0) - ReadPosition.from_json(position).offset)
             for name, position in at.items()
@@ -150,7 +150,7 @@ class KafkaSource:
         return self._ends.get(partition) == ReadPosition.from_json(at).offset
 
     def is_finished(self, partition: str, at: Position) -> bool:
-        """Never: a topic has no end."""
+        """Return False: a topic has no end."""
         return False
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
@@ -191,7 +191,8 @@ class KafkaSource:
         return self._topics.get(split_name(partition)[0], {}).get(partition)
 
     def _checked(self, name: str, position: ReadPosition, start: int | None, end: int | None) -> ReadPosition:
-        """From where a partition is read on. Raises when records are gone, unless the table goes on without them."""
+        """Return the position at which a partition is read next. Raise if records are lost, unless the table continues
+        without them."""
         topic, number = split_name(name)
         goes_on = self._options.on_data_loss == "continue"
         if start is None or end is None:
@@ -215,7 +216,7 @@ class KafkaSource:
         return position
 
     def _behind_the_end(self, name: str, position: ReadPosition, end: int) -> ReadPosition:
-        """From where a partition is read on that ends before the position."""
+        """Return the position at which a partition is read next that ends before the recorded position."""
         if self._may_mend(name):
             return position
         if self._options.on_data_loss == "fail":
@@ -227,11 +228,11 @@ class KafkaSource:
         return ReadPosition(end, position.topic_id)
 
     def _may_mend(self, partition: str) -> bool:
-        """Whether what is wrong with a partition may be a change of its leader that is under way."""
+        """Whether the fault of a partition may be an election of its leader that is in progress."""
         return self._clock() - self._broken.setdefault(partition, self._clock()) < _CHANGE_OF_LEADER
 
     def _check_topic(self, partition: str, position: ReadPosition) -> bool:
-        """Whether the topic is still that of the position. Raises when it is not, unless the table goes on."""
+        """Whether the topic is still that of the position. Raise if not, unless the table continues nevertheless."""
         topic_id = self._topic_id(partition)
         if topic_id == position.topic_id or topic_id is None or position.topic_id is None:
             return True
@@ -245,7 +246,7 @@ class KafkaSource:
         return False
 
     def _is_put_off(self, waiting: int, limit: int) -> bool:
-        """Whether the epoch is not full, and those that wait have not done so for long."""
+        """Whether the epoch is not full, and its records have not waited for long."""
         if not 0 < waiting < limit:
             self._waits_since = None
             return False

@@ -37,7 +37,7 @@ class AtLeastOnceSink:
         self._directory = directory
 
     def open(self, epoch: Epoch, task: int) -> AtLeastOnceWriter:
-        """Return a writer that sends."""
+        """Return a writer that sends immediately."""
         client = producer_config(self._options)
         maker = RecordMaker(self._table, self._options)
         size_limit = size_limit_of(self._table, client)
@@ -47,11 +47,11 @@ class AtLeastOnceSink:
         return AtLeastOnceWriter(maker, size_limit, self._options.topic, session, epoch, large)
 
     def probe(self) -> None:
-        """See whether the topic can be reached."""
+        """Raise if the topic cannot be reached."""
         probe_topic(self._options)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """Note that the epoch was sent, so that it is not sent again if it was the last before a crash."""
+        """Record that the epoch was sent, so that it is not sent again if it was the last before a crash."""
         permit = permit_at_least_once(self._directory, epoch)
         if permit is not None:
             reports = [_TaskReport(**json.loads(message)) for message in messages]
@@ -111,7 +111,7 @@ class AtLeastOnceWriter:
         reach(Point.WHILE_WRITING, self._epoch.number)
 
     def close(self) -> bytes:
-        """Wait until the broker has all of them, and say what was sent."""
+        """Wait until the broker has all rows, and describe what was sent."""
         deadline = time.monotonic() + FLUSH_SECONDS
         with _errors_explained(self._topic):
             while self._session.producer.flush(1):

@@ -19,7 +19,7 @@ from engine.errors import TransactionsUnsafeError
 
 
 def check_broker(client: ClientConfig, prefix: str, topic: str) -> None:
-    """Raise `TransactionsUnsafeError` when the broker does not fence."""
+    """Raise `TransactionsUnsafeError` if the broker does not fence."""
     name = f"{prefix}probe.{secrets.token_hex(6)}"
     try:
         complaint = _complaint({**client, "transactional.id": name}, client, name, topic)

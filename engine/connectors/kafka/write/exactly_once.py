@@ -52,11 +52,11 @@ class ExactlyOnceSink:
         return StagingWriter(maker, self._size_limit, self._directory, epoch, task, self._options.parallelism)
 
     def probe(self) -> None:
-        """See whether the topic can be reached."""
+        """Raise if the topic cannot be reached."""
         probe_topic(self._options)
 
     def commit(self, epoch: Epoch, messages: Sequence[bytes]) -> None:
-        """See to it that Kafka has the epoch, once."""
+        """Ensure that Kafka has the epoch, once."""
         permit = permit_write(self._directory, epoch, is_fresh=True, takes_back=False)
         if permit is not None:
             reach(Point.BEFORE_WRITE, epoch.number)
@@ -76,8 +76,8 @@ class ExactlyOnceSink:
         drop_segments(self._directory, epoch)
 
     def _plan(self, epoch: Epoch, segments: Sequence[Segment]) -> EpochManifest:
-        """Return every part with the segments of all tasks. How many parts there are holds for as long as the epoch
-        is not done, whatever the options say by then."""
+        """Return every part with the segments of all tasks. The number of parts stays until the epoch is done, even if
+        the options change."""
         files = []
         for part in (*map(str, range(self._options.parallelism)), *((LARGE,) if self._size_limit else ())):
             staged = [segment for segment in segments if segment.partition == part]
@@ -86,14 +86,14 @@ class ExactlyOnceSink:
         return EpochManifest(epoch.lineage, epoch.number, epoch.offsets, epoch.generation, tuple(files))
 
     def _keep_oversized(self, epoch: Epoch, oversized: Sequence[PublishedFile]) -> None:
-        """Keep what is too large, before the rest is sent: whoever does it again keeps the same."""
+        """Save the oversized records before the rest is sent: a repetition saves the same."""
         if self._size_limit is not None:
             paths = [self._directory / segment for file in oversized for segment in file.segments]
             records = (records for path in paths for records in staged_records(path))
             self._size_limit.keep_oversized(self._directory, epoch, records)
 
     def _write(self, epoch: Epoch, files: Mapping[int, PublishedFile]) -> Sequence[TransactionPart]:
-        """Write the parts that have rows; which ones these are."""
+        """Write the parts that have rows; return which ones these are."""
         name = name_of(self._options.transactional_id_prefix, self._job, self._table.name, epoch)
         memory = recall(self._directory, name, self._options.topic, epoch)
         now = self._clock()

@@ -48,18 +48,18 @@ _AWAY = {
 
 
 def is_refusal(error: KafkaError) -> bool:
-    """Whether a broker does not let the client in, or do what it wants."""
+    """Whether a broker refuses the client's login or its requests."""
     return error.code() in _REFUSED or is_distrust(error)
 
 
 def is_worth_another_try(wrong: KafkaException) -> bool:
-    """Whether a new producer may succeed at once, where this one has failed."""
+    """Whether a new producer may succeed immediately after this one has failed."""
     code = wrong.args[0].code()
     return code not in _MISSING | _TOO_LARGE | _INVALID | _REFUSED | _AWAY | _OPTIONS
 
 
 def write_failure(wrong: KafkaException, topic: str) -> EngineError:
-    """Return the error for a user."""
+    """Return the error for the user."""
     error: KafkaError = wrong.args[0]
     code, reason = error.code(), error.str()
     if code in _MISSING:

@@ -52,14 +52,14 @@ class MadeAhead(Generic[T]):
     _by_key: dict[object, _Made[T]] = field(default_factory=dict)
 
     def make(self, key: object, maker: Callable[[], T]) -> None:
-        """Begin to make one. One of the same key that nobody has taken is dropped."""
+        """Start to create one. An unused one of the same key is dropped."""
         made = _Made[T]()
         # nobody waits for it when the process ends
         threading.Thread(target=made.make, args=(maker, self.clock), name="fence ahead", daemon=True).start()
         self._by_key[key] = made
 
     def take(self, key: object) -> T | None:
-        """Return the one of that key, once it is made; None where there is none, it failed, or it is too old."""
+        """Return the producer of that key, once it is ready; None if there is none, it failed, or it is too old."""
         made = self._by_key.pop(key, None)
         if made is None:
             return None

@@ -40,7 +40,7 @@ class KafkaLedger:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._consumer.close()
 
     @property
@@ -49,7 +49,7 @@ class KafkaLedger:
         return self._consumer.consumer_group_metadata()
 
     def read(self) -> list[LedgerEntry]:
-        """Return the newest entry; none when there is no ledger."""
+        """Return the newest entry; None if there is no ledger."""
         [committed] = self._consumer.committed([TopicPartition(self._topic, 0)], SECONDS)
         if committed.offset == OFFSET_INVALID:
             return []

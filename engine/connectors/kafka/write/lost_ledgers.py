@@ -31,7 +31,7 @@ class LedgerMemory:
         return f"{self.name}.{part}"
 
     def is_stale(self, now: datetime) -> bool:
-        """Whether the ledgers must be written again lest the broker forgets them."""
+        """Whether the ledgers must be written again before the broker forgets them."""
         return bool(self.taken) and now - datetime.fromisoformat(self.refreshed) >= REFRESHED_EVERY
 
     def with_taken(self, parts: set[int], now: datetime) -> LedgerMemory:
@@ -42,8 +42,8 @@ class LedgerMemory:
 
 
 def name_of(prefix: str, job: str, table: str, epoch: Epoch) -> str:
-    """Return the sink's name in Kafka. Lineages with a common beginning share it, so that a run fences off the one
-    before it; pipelines that only have the same name do not share it."""
+    """Return the sink's name in Kafka. Lineages with a common beginning share it, so that a run fences off its
+    predecessor; other pipelines of the same name do not share it."""
     first = epoch.parents[-1][0] if epoch.parents else epoch.lineage
     return f"{prefix}{job}.{table}.{first[:12]}"
 
@@ -65,7 +65,7 @@ def recall(directory: Path, name: str, topic: str, epoch: Epoch) -> LedgerMemory
 
 
 def remember(directory: Path, memory: LedgerMemory) -> None:
-    """Put it in the place of what was remembered."""
+    """Replace the stored memory."""
     replace_durably(directory / "kafka.json", json.dumps(asdict(memory)).encode())
 
 

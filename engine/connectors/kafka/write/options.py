@@ -86,7 +86,7 @@ class KafkaSinkOptions(KafkaOptions):
 
 
 def check_columns(table: Table, options: KafkaSinkOptions) -> str | None:
-    """Return what is wrong with the columns that the options name, or None."""
+    """Return the error of the columns that the options name, or None."""
     named_columns = (
         ("sink.key_field", options.key_field, "a TEXT", _is_text),
         ("sink.timestamp_field", options.timestamp_field, "a TIMESTAMP", _is_timestamp),

@@ -36,7 +36,7 @@ class SizeLimit:
         return records.filter(pc.invert(is_large)), records.filter(is_large)
 
     def keep_oversized(self, directory: Path, epoch: Epoch, batches: Iterable[pa.RecordBatch]) -> None:
-        """Keep the records of an epoch that are too large where the table says, and say how many they are."""
+        """Save the oversized records of an epoch as the table declares, and return how many there are."""
         dead_letters = [dead_letter for records in batches for dead_letter in self._dead_letters(records)]
         keep_refused(self.table, directory, epoch, dead_letters)
         if dead_letters:
@@ -50,7 +50,7 @@ class SizeLimit:
 
 
 def size_limit_of(table: Table, client: ClientConfig) -> SizeLimit | None:
-    """Return the largest record size of a table; None if a record that is too large stops the job."""
+    """Return the largest record size of a table; None if an oversized record stops the job."""
     limit = client.get("message.max.bytes", _USUAL)
     return None if table.bad_data == "fail" else SizeLimit(table, int(str(limit)))
 

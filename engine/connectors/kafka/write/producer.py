@@ -41,7 +41,7 @@ _SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
 
 
 def producer_config(options: KafkaSinkOptions) -> ClientConfig:
-    """Return the options of a producer: what makes the promises cannot be changed, the rest can."""
+    """Return the options of a producer: those that guarantee delivery cannot be changed, the others can."""
     return DEFAULTS | client_config(options) | PROMISES
 
 
@@ -72,7 +72,7 @@ class ProducerSession:
         self.producer = Producer({**client, **callbacks, "logger": _SILENT})
 
     def send(self, topic: str, records: pa.RecordBatch) -> int:
-        """Hand over records, waiting for room as long as there is none; how many they were."""
+        """Queue records, and wait while the queue is full; return how many there were."""
         keys, values, timestamps, headers = (column.to_pylist() for column in records.columns)
         if records.column("headers").null_count == len(headers):
             for key, value, timestamp in zip(keys, values, timestamps, strict=True):
@@ -85,14 +85,14 @@ class ProducerSession:
         return len(headers)
 
     def raise_failure(self) -> None:
-        """Raise what the producer has complained about, if anything."""
+        """Raise the error that the producer has reported, if any."""
         self.producer.poll(0)
         if self._complaints.first is not None:
             raise KafkaException(self._complaints.first)
 
     def retry(self, work: Callable[[float], object], seconds: float) -> None:
-        """Call something that waits in vain while the producer complains: for a second at a time, and at most for so
-        many, as long as it says that it may yet succeed."""
+        """Call a function that may time out while the producer reports errors: for a second at a time, up to that many
+        times, while it may still succeed."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -123,7 +123,7 @@ class ProducerSession:
 
 
 def probe_topic(options: KafkaSinkOptions) -> None:
-    """See whether the brokers answer, let this job in, and have the topic."""
+    """Raise if the brokers do not answer, refuse the login, or lack the topic."""
     session = ProducerSession(producer_config(options))
     try:
         try:

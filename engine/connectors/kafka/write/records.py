@@ -40,7 +40,7 @@ class RecordMaker:
         self._encoder = make_encoder(table.format, table.schema, subject_of(table, options.topic))
 
     def make(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the records, in the order of the rows; of a row that is replaced, one for both its versions."""
+        """Return the records, in the order of the rows; a replaced row gives one record for both its versions."""
         contents = rows if self._options.timestamp_field else rows.select(list(range(rows.num_columns - 1)))
         if isinstance(self._encoder, DebeziumEncoder):
             values, origin = self._encoder.encode_changes(contents)

@@ -65,5 +65,5 @@ class StagingWriter:
 
 
 def staged_records(path: Path) -> Iterator[pa.RecordBatch]:
-    """Return the records of a segment, in their order, some thousand at once."""
+    """Return the records of a segment, in their order, some thousand at a time."""
     return segment_rows(path, _AT_ONCE)

@@ -77,7 +77,7 @@ _AHEAD = MadeAhead[FencedProducer]()
 
 
 def fence_for_next(writer: Writer, parts: Sequence[TransactionPart], epoch: Epoch) -> None:
-    """Have a producer for each part ready by the time that the epoch after this one comes."""
+    """Create a producer for each part in advance, for the epoch after this one."""
     for part in parts:
 
         def fenced(part: TransactionPart = part) -> FencedProducer:
@@ -91,7 +91,7 @@ def fence_for_next(writer: Writer, parts: Sequence[TransactionPart], epoch: Epoc
 
 
 def write_part(writer: Writer, part: TransactionPart, epoch: Epoch) -> None:
-    """See to it that Kafka has the part, once. Raises an error of ours, which says whether another run may succeed."""
+    """Ensure that Kafka has the part, once. Raise an error that tells whether another run may succeed."""
     directory = writer.directory
     ahead = _AHEAD.take(_key(writer, part, epoch))
     # whatever is wrong with one that was made before, one that is made now says it
@@ -124,7 +124,7 @@ def _key(writer: Writer, part: TransactionPart, epoch: Epoch) -> object:
 
 
 def _fenced(writer: Writer, part: TransactionPart, number: int) -> FencedProducer:
-    """Return a new producer behind its fence, for an epoch of that number."""
+    """Return a new producer after its fence, for an epoch of that number."""
     reach(Point.BEFORE_FENCE, number)
     limit = writer.timeout // timedelta(milliseconds=1)
     session = ProducerSession({**writer.client, "transactional.id": part.name, "transaction.timeout.ms": limit})
