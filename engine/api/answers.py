@@ -782,5 +782,5 @@ def sources(watermarks: Mapping[str, datetime | None]) -> dict[str, int | None]:
 
 
 def micros(instant: datetime | None) -> int | None:
-    """Microseconds since 1970, or nothing."""
+    """Return microseconds since 1970, or None."""
     return None if instant is None else to_micros(instant)

@@ -58,7 +58,7 @@ def cast_array(values: pa.Array, source: types.Type, target: types.Type, *, leni
 
 
 def to_instants(values: pa.Array) -> pa.Array:
-    """Text, seconds after the epoch, or instants as they are, as instants."""
+    """Convert text, seconds since the epoch, or instants to instants."""
     if pa.types.is_timestamp(values.type):
         return values
     if pa.types.is_string(values.type):
@@ -77,8 +77,8 @@ def from_nanos(numbers: pa.Array) -> pa.Array:
 
 
 def _text_to_instants(texts: pa.Array, *, lenient: bool = False) -> pa.Array:
-    """Most text is of one plain form, all with a zone or all without, which Arrow reads by itself; the rest is read
-    value by value."""
+    """Convert text to instants. Most columns have one plain form, all with a zone or all without, which Arrow parses
+    itself; the others are parsed value by value."""
     for kind in (pa.timestamp("us"), _INSTANT):
         try:
             return texts.cast(kind).cast(_INSTANT)
@@ -158,7 +158,8 @@ def _from_kernel(call: Call, columns: list[pa.Array]) -> pa.Array:
 
 
 def _first_true(case: Case, rows: pa.RecordBatch) -> pa.Array:
-    """A branch is computed only for the rows that take it, so that it cannot fail on others."""
+    """Return the value of the first true branch. A branch is computed only for the rows that take it, so that it cannot
+    fail on others."""
     open_rows = pa.array(range(rows.num_rows), pa.int64())
     places, values = [], []
     for condition, value in case.branches:
@@ -178,13 +179,13 @@ def _both_nan(a: pa.Array, b: pa.Array) -> pa.Array:
 
 
 def _equal(a: pa.Array, b: pa.Array) -> pa.Array:
-    """NaN equals NaN, as in Spark and Postgres."""
+    """Whether values are equal; NaN equals NaN, as in Spark and Postgres."""
     same = pc.equal(a, b)
     return pc.or_(same, _both_nan(a, b)) if pa.types.is_floating(a.type) else same
 
 
 def _less(a: pa.Array, b: pa.Array) -> pa.Array:
-    """NaN is greater than every other number."""
+    """Whether values are less; NaN is greater than every other number."""
     less = pc.less(a, b)
     if not pa.types.is_floating(a.type):
         return less

@@ -73,7 +73,7 @@ def pairs_of(
 
 
 def orders_of(order: Sequence[Order], rows: pa.RecordBatch) -> list[Numbers]:
-    """For each part of an order numbers that are in it, with NULL where the part wants it."""
+    """Return, for each part of an order, numbers in that order, with NULL on its declared side."""
     return [_numbers_of(part, evaluate(part.expr, rows)) for part in order]
 
 

@@ -144,7 +144,7 @@ def _lookup_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
 
 
 def _function_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
-    """Functions that ask for other packages: what has kept their objects is told among the operators."""
+    """Yield verdicts for functions that need other packages; stored objects are reported with the operators."""
     old_functions, new_functions = before.udfs.by_name, after.udfs.by_name
     for name in sorted(old_functions.keys() & new_functions.keys()):
         old, new = (needs_of(functions[name].file) for functions in (old_functions, new_functions))
@@ -174,10 +174,10 @@ class Place:
 def source_numbers(
     before: Program, after: Program, kept: Mapping[int, int], dropped: frozenset[str]
 ) -> Mapping[int, int]:
-    """For the number of a source of the new program that of the old one from whose position it goes on. A place of a
-    kept operator goes on from the same place of that operator; one without state from where its sinks have all rows;
-    any other from the first place of its table. What has no number here is of a table that begins anew, or of sinks
-    that may have come to different positions."""
+    """Map the number of each source of the new program to the old source from whose position it continues. A source of
+    a kept operator continues from the corresponding source of that operator; one without state from where its sinks
+    have all rows; any other from the first source of its table. A source without an entry starts from the beginning, or
+    has sinks that may be at different positions."""
     old_places = [(number, place) for number, place in enumerate(places_of(before)) if place.table not in dropped]
     numbers: dict[int, int] = {}
     places = list(enumerate(places_of(after)))
@@ -206,7 +206,7 @@ def _is_same(old: Place, new: Place, kept: Mapping[int, int], *, has_same_meanin
 
 
 def _others(place: Place, old_places: Sequence[tuple[int, Place]]) -> list[int]:
-    """From where a place may go on that was not there: where its sinks are, else anywhere; but that is one place."""
+    """Return from which old sources a new one may continue: those of its sinks, or else the first one of its table."""
     of_table = [(number, old) for number, old in old_places if old.table == place.table]
     of_sinks = [number for number, old in of_table if old.sinks & place.sinks]
     return of_sinks or [number for number, _ in of_table[:1]]
@@ -319,7 +319,7 @@ def _of_other_numbers(part: Part) -> Part:
 
 
 def _counterparts(old: _Side, new: _Side) -> dict[int, int]:
-    """For the place of an old column that of the new one that is the same of numbers as wide or wider."""
+    """Map each old column to the new column that is equal, or equal over wider numbers."""
     columns, exactly = new.columns, old.operator.kind in _OF_ROWS
     places = {
         place: next((other for other, part in enumerate(columns) if column.becomes(part, exactly=exactly)), None)

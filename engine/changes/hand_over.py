@@ -72,7 +72,7 @@ def plan_fork(
 
 
 def shared_places(before: Program, after: Program) -> Iterator[str]:
-    """In words, what a fork would share with the original and must have to itself."""
+    """Yield, in words, the targets that a fork would share with the original and must have to itself."""
     old_tables, new_tables = _written(before), _written(after)
     for new in new_tables:
         for old in old_tables:

@@ -95,8 +95,8 @@ def migration_of(
 
 
 def _why_not_in_spark(old: Operator, new: Operator, *, is_by_pane: bool) -> str | None:
-    """In words, why windows that Spark is to keep cannot be made of those that it keeps, or of panes: of these all is
-    known."""
+    """Explain why window state of Spark cannot be built from the old window state or from panes, which know everything;
+    return None if it can."""
     old_calls, new_calls = [] if is_by_pane else _calls(old), _calls(new)
     if not new_calls or not (old_calls or is_by_pane):
         return "one without aggregates cannot be moved yet"
@@ -154,7 +154,7 @@ def _strictly(old: Operator) -> tuple[str, ...]:
 
 
 def _formerly(strict: Sequence[str], new: Sequence[str], places: Sequence[int | None]) -> Mapping[str, str]:
-    """By what a new aggregate means what it meant over narrower numbers."""
+    """Map the meaning of each new aggregate to its earlier meaning over narrower numbers."""
     return {
         meaning: strict[place] for meaning, place in zip(new, places, strict=True)
         if place is not None and strict[place] != meaning
@@ -170,8 +170,8 @@ def _kept_rows(old: Operator, new: Operator) -> Reform | str:
 
 
 def _widened(old: Operator, new: Operator, groups: Sequence[int | None]) -> tuple[tuple[str, ...], ...] | str:
-    """For each value that the new operator hashes the type that it had in the old one, nothing where it has that still;
-    or in words why it cannot. `groups` are as in `Reform`."""
+    """Return, for each value that the new operator hashes, its type in the old one, or nothing if it is unchanged; or
+    the reason why it cannot be converted. `groups` are as in `Reform`."""
     before, after = hashed_in(old.node), hashed_in(new.node)
     widened: list[tuple[str, ...]] = []
     for place, exprs in zip(groups, after, strict=True):
@@ -196,7 +196,7 @@ def _adds_hashes(node: Node) -> bool:
 
 
 def _why_not_wider(old: Operator, new: Operator, places: Sequence[int | None]) -> str | None:
-    """In words, why what an updating aggregate keeps cannot be that of wider numbers."""
+    """Explain why the state of an updating aggregate cannot be converted to wider numbers; return None if it can."""
     assert isinstance(old.node, UpdatingAggregate)
     parts, old_calls = old.columns[len(old.node.keys) :], _calls(old)
     only_appends = not is_updating(old.node.input)
@@ -242,8 +242,8 @@ def _types_of_keys(operator: Operator) -> list[Type]:
 
 
 def _origins(old: Sequence[Aggregate], new: Sequence[Aggregate], places: Sequence[int | None]) -> Iterator[str | None]:
-    """For each column of the new state the place of the old one, or with what a new one begins; None where that cannot
-    be made of what is kept."""
+    """Map each column of the new state to the old column, or to the initial value of a new one; None if it cannot be
+    built from the stored state."""
     widths = [len(columns_of_aggregate(call) or ()) for call in old]
     for call, place in zip(new, places, strict=True):
         if place is None:

@@ -170,8 +170,8 @@ def moves_of(pairs: Sequence[Pair], after: Program, consent: Consent) -> Moves:
 
 
 def kept_by(pairs: Sequence[Pair], consent: Consent, moves: Moves) -> Mapping[int, int]:
-    """For the number of a new operator that of the old one whose state it goes on with. None goes on above operators
-    that do not: it would wait for changes of rows that nobody knows any more."""
+    """Map the number of each new operator to the old one whose state it continues. No operator continues above one that
+    does not: it would wait for retractions of unknown rows."""
     kept: dict[int, int] = {}
     # what is below an operator has larger numbers
     for pair in reversed(pairs):
@@ -292,7 +292,7 @@ def _migrated(name: str, old: Operator, new: Operator, move: Migration | Reform)
 def _givers_of_changes(
     new: Operator, pairs: Sequence[Pair], kept: Mapping[int, int], new_sources: frozenset[str]
 ) -> list[str]:
-    """Whatever goes on below an operator and takes back rows that it gave out before."""
+    """Return the operators that continue below this one and retract rows that they emitted before."""
     if not any(map(is_updating, inputs_of(new.node))):
         return []
     operators = [
@@ -350,7 +350,7 @@ def _shown_of_new(new: Operator, new_sources: frozenset[str]) -> str:
 
 
 def _difference_of_rows(old: Operator, new: Operator) -> str:
-    """In words, what of the rows that come to an operator has changed; nothing if that is nothing."""
+    """Explain what has changed about the input rows of an operator; return an empty text if nothing has."""
     if old.rows == new.rows:
         return ""
     came, went = _came_and_went(old.conditions, new.conditions)
@@ -363,7 +363,7 @@ def _difference_of_rows(old: Operator, new: Operator) -> str:
 
 
 def _difference_of_meaning(old: Operator, new: Operator) -> str:
-    """In words, what an operator is now that is called the same."""
+    """Explain what an operator is now that has the same name."""
     before, after = (f"{grouping(operator.node)} of {_tables(operator)}" for operator in (old, new))
     if before == after:
         return f"it is {after} still, of rows that are made in another way, so its state is of others"
@@ -437,7 +437,7 @@ def operator_verdicts(
 
 
 def _of_copy(verdict: Verdict, pair: Pair) -> Verdict:
-    """With whose state it is, and for which sinks the copy is."""
+    """Return the verdict with the origin of the copied state, and the sinks of the copy."""
     assert pair.old is not None
     assert pair.new is not None
     sinks = ", ".join(pair.new.sinks)
@@ -449,7 +449,7 @@ def _of_copy(verdict: Verdict, pair: Pair) -> Verdict:
 
 
 def _renamed(verdict: Verdict, pair: Pair) -> Verdict:
-    """With what the operator is called from now on, where a hint says so."""
+    """Return the verdict with the new name of the operator, if a hint renames it."""
     if pair.old is None or pair.new is None or pair.old.pin == pair.new.pin:
         return verdict
     reason = "; ".join(filter(None, (f"it is called {pair.new.id} in the new script", verdict.reason)))

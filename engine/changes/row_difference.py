@@ -212,7 +212,7 @@ def _looks_at_time(program: Program) -> bool:
 
 
 def remarks(program: Program) -> Iterator[str]:
-    """In words, what may make a difference by itself, or is done once more."""
+    """Yield, in words, what may cause differences by itself, or is repeated."""
     looked_up = {node.table for write in program.writes for node in walk(write) if isinstance(node, LookupJoin)}
     for name in sorted(looked_up):
         yield f"rows are looked up in {name} as it is now, and not as it was when they came"

@@ -131,7 +131,7 @@ def _changes(program: Program, table: str) -> bool:
 
 
 def _other_place(old: Table, new: Table) -> str | None:
-    """In words, why two tables are not the same place."""
+    """Explain why two tables are different places; return None if they are the same."""
     if old.connector != new.connector:
         return f"its connector is {new.connector} instead of {old.connector}"
     fields = [field for field in differing(old.options, new.options) if field not in _LOGIN | new.options.changeable]
@@ -141,7 +141,7 @@ def _other_place(old: Table, new: Table) -> str | None:
 
 
 def _other_shape(old: Table, new: Table) -> Iterator[str]:
-    """In words, what of the records of a table differs."""
+    """Yield, in words, the differences between the records of two tables."""
     if old.format != new.format:
         yield "its format differs"
     before, after = (

@@ -101,7 +101,7 @@ def changed_options(old: Table, new: Table) -> list[str]:
 
 
 def _differences(before: Program, after: Program, name: str) -> Iterator[str]:
-    """In words, what of a table says that its rows are other ones."""
+    """Yield, in words, the differences of a table that mean other rows."""
     old, new = before.declared[name], after.declared[name]
     if old.connector != new.connector:
         yield f"its connector is {new.connector} instead of {old.connector}"
@@ -175,8 +175,8 @@ _ALL: Expr = Literal(value=True, type=types.BOOLEAN)
 def able_to_tell(
     before: Program, after: Program, pairs: Sequence[Pair], kept: Mapping[int, int], consent: Consent
 ) -> Mapping[int, Expr]:
-    """By the number of a new operator which of its rows the old script has let out, over columns that are called after
-    their places: `c0`, `c1` and so on."""
+    """Map the number of each new operator to the condition for rows that the old script has emitted, over columns that
+    are named by position: `c0`, `c1` and so on."""
     conditions: dict[int, Expr] = {}
     for pair in pairs:
         if pair.old is None or pair.new is None or kept.get(pair.new.number) != pair.old.number:
@@ -239,7 +239,7 @@ def _old_condition(before: Program, old: Operator, new: Operator) -> Expr | None
 
 
 def _places(old: Operator, new: Operator) -> Iterator[tuple[str, int]]:
-    """For the columns of an old aggregate the places of those that are the same in the new one."""
+    """Yield the columns of an old aggregate with the positions of the equal ones in the new aggregate."""
     assert isinstance(old.node, UpdatingAggregate)
     assert isinstance(new.node, UpdatingAggregate)
     meanings = [part.meaning for part in new.columns]

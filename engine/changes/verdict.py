@@ -157,12 +157,13 @@ class UpgradePlan:
         return hashlib.sha256(json.dumps(content).encode(errors="surrogatepass")).hexdigest()[:12]
 
     def with_starts(self, starts: Mapping[str, StartPosition]) -> UpgradePlan:
-        """With where tables begin of which the state has no place, where somebody has said it. Who accepts the plan
-        accepts that as well."""
+        """Return the plan with the requested starts of tables without a position in the state. Accepting the plan
+        accepts these, too."""
         return replace(self, verdicts=tuple(_with_start(verdict, starts) for verdict in self.verdicts))
 
     def with_figures(self, figures: Mapping[str, StateFigures]) -> UpgradePlan:
-        """With how much the operators of the old script keep, by their ids; a copy of a state is as large as that."""
+        """Return the plan with the state sizes of the old script's operators, by their ids; a copy of a state has the
+        same size."""
         known = {**figures, **{name: figures[old] for name, old in self.copies.items() if old in figures}}
         return replace(self, verdicts=tuple(_with_figures(verdict, known) for verdict in self.verdicts))
 
@@ -236,8 +237,8 @@ class RefusedChange:
 
 
 def why_not(plan: PlannedChange, accepted: str | None, shown: str, wording: Wording) -> RefusedChange | None:
-    """Why a change may not be done of which the plan `accepted` was accepted; None where it may. `shown` is the plan as
-    people read it."""
+    """Return why a change may not be made for which the plan `accepted` was accepted; None if it may. `shown` is the
+    plan as users read it."""
     if plan.is_refused:
         message = f"the query cannot take over the existing state\n{shown}"
         return RefusedChange(message, f"name with {wording.reset} what may be given up; or {wording.otherwise}")
@@ -257,13 +258,13 @@ class Expected:
     voided: tuple[str, ...] | None
 
     def to_json(self) -> dict[str, object]:
-        """In plain values."""
+        """Return plain values."""
         micros = None if self.pause is None else self.pause // timedelta(microseconds=1)
         voided = None if self.voided is None else list(self.voided)
         return {"pause_micros": micros, "pause": self.why, "voided": voided}
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return lines for users."""
         about = "unknown" if self.pause is None else f"about {self.pause.total_seconds():.0f} s"
         voided = "unknown, a control plane keeps them" if self.voided is None else ", ".join(self.voided) or "none"
         return [f"expected pause: {about}, {self.why}", f"gate certificates voided: {voided}"]

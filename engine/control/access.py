@@ -46,7 +46,7 @@ class Admission:
         self._named = {token.hash: token for token in tokens}
 
     def caller(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
-        """Whom a token lets in; None when it does not."""
+        """Return the caller that a token identifies; None if it identifies none."""
         return self.caller_of(hash_key(token), admin_hashes, clock) if token else None
 
     def caller_of(self, token_hash: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:

@@ -85,7 +85,7 @@ class ChangeFeed:
         self._read = read
 
     def ring(self) -> None:
-        """Something has changed."""
+        """Wake the feed after a change."""
         self._rung.set()
 
     def close(self) -> None:

@@ -139,13 +139,13 @@ class LastCalls:
     _usages: dict[str, tuple[int, MeasuredUsage]] = field(default_factory=dict)
 
     def record(self, job_id: str, generation: int, at: datetime) -> None:
-        """A run has called."""
+        """Record a call of a run."""
         if not self._is_late(job_id, generation):
             self._at[job_id] = (generation, at)
 
     def record_signs(self, job_id: str, generation: int, signs: int | None, at: datetime) -> None:
-        """A run has said how many signs of life its work has shown so far. One of an earlier version does not know:
-        then its call is one."""
+        """Record how often the work of a run has shown progress so far. A run of an earlier version does not report
+        that: then each of its calls counts as progress."""
         match self._signs.get(job_id):
             case (newest, count, _) if newest == generation and count == signs is not None:
                 return
@@ -155,7 +155,7 @@ class LastCalls:
     def record_usage(
         self, job_id: str, generation: int, usage: RunUsage, at: datetime, shared_java: SharedWith | None = None
     ) -> None:
-        """A run has looked at what it uses of the machine."""
+        """Record a run's measurement of its CPU time and memory."""
         measured = MeasuredUsage(usage, at, shared_java=shared_java)
         before = self.usage(job_id, generation)
         if before is not None and at > before.at:
@@ -177,7 +177,7 @@ class LastCalls:
         return None if measured is None else measured.shared_java
 
     def forget(self, job_id: str) -> None:
-        """The job is no more."""
+        """Forget a deleted job."""
         for calls in (self._at, self._signs, self._usages):
             calls.pop(job_id, None)
 
@@ -264,6 +264,6 @@ class Context:
     """Runs restore tests, if Spark is installed."""
 
     def changed(self, pipeline_id: str) -> None:
-        """Something else is desired: wake the controller, and the requests that wait for the pipeline."""
+        """Wake the controller, and the requests that wait for the pipeline, after a change of the desired state."""
         self.wake()
         self.changes.notify(pipeline_id)

@@ -24,7 +24,7 @@ class TimeLeft:
     _end: float = 0.0
 
     def begin(self) -> None:
-        """A request begins."""
+        """Start the time limit of a request."""
         self._end = self.clock() + self.limit
 
     def of(self, timeout: float | None) -> float:

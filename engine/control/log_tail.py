@@ -106,7 +106,7 @@ def _last_lines(log: Path, *, is_over: bool) -> tuple[list[str], int]:
 
 
 def _lines_from(log: Path, start: int, limit: int, *, is_over: bool) -> tuple[list[str], int, bool]:
-    """Lines from an offset on, where they end, and whether these are all there are now."""
+    """Return the lines from an offset on, their end, and whether these are all at present."""
     with log.open("rb") as file:
         size = file.seek(0, 2)
         if start > size:
@@ -127,6 +127,6 @@ def _end_of_lines(content: bytes, *, is_cut: bool, is_over: bool) -> int:
 
 
 def _split(content: bytes) -> list[str]:
-    """Lines as text; only a line feed ends one, whatever else it holds."""
+    """Split content into lines of text; only a line feed ends a line."""
     text = content.decode(errors="replace")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []

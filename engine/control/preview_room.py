@@ -42,7 +42,7 @@ def refuse_preview_again(connection: Connection, record: JobRecord, changed: Pip
 
 
 def is_preview(connection: Connection, pipeline: Pipeline) -> bool:
-    """Others have other names, and are not asked for."""
+    """Whether a pipeline is a preview. The database is asked only about names of previews."""
     return disk.is_id(pipeline.name, "preview") and previews.until(connection, pipeline.id) is not None
 
 

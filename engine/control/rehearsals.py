@@ -104,7 +104,7 @@ def refuse_without_memory(free: int | None, settings: Mapping[str, str]) -> None
 
 
 def why_ended(free: int, left_free: int) -> RehearsalRoomError | None:
-    """Why a rehearsal that is being played has to end; None as long as it may go on."""
+    """Return the reason to end a running rehearsal; None if it may continue."""
     if free >= left_free // 2:
         return None
     return RehearsalRoomError(

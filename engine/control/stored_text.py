@@ -143,7 +143,7 @@ class _Parts:
     tables: dict[str, StoredTable] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Connections, then tables, each below its mark."""
+        """Return the text of connections, then of tables, each below its mark."""
         connections = sorted(self.connections.items())
         tables = sorted(self.tables.items())
         parts = [stored_uses.mark("connection", stored.id) + spelled_connection(stored) for _, stored in connections]

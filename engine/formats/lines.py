@@ -46,7 +46,7 @@ def split_block(block: bytes, parts: int) -> list[bytes]:
 
 
 def join_lines(payloads: pa.BinaryArray) -> bytes:
-    """Payloads without NULL as one block. A newline inside a payload becomes a space, which JSON does not mind."""
+    """Join payloads without NULL into one block. A newline inside a payload becomes a space, which JSON permits."""
     joined = pc.binary_join(pa.ListArray.from_arrays([0, len(payloads)], payloads), b"\n")[0].as_py()
     if joined.count(b"\n") == len(payloads) - 1:
         return bytes(joined) + b"\n"

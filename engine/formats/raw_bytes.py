@@ -25,7 +25,7 @@ class RawBytes:
     """Passes records through, in both directions; a record without a value gives no row."""
 
     def decode_lines(self, block: bytes) -> Decoded:
-        """Bytes have no lines."""
+        """Raise: bytes have no lines."""
         raise TypeError("raw bytes have no lines")
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:
@@ -38,7 +38,7 @@ class RawBytes:
         return Decoded(pa.RecordBatch.from_arrays([payloads.drop_null()], schema=schema), origin)
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """Bytes have no lines."""
+        """Raise: bytes have no lines."""
         raise TypeError("raw bytes have no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:

@@ -187,7 +187,7 @@ def _numbers(key: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Numbers that are near each other, far apart: the finalizer of splitmix64."""
+    """Spread adjacent numbers far apart, by the finalizer of splitmix64."""
     import numpy as np  # noqa: PLC0415 - see `row_ids`
 
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -32,8 +32,8 @@ _TEXT = re.compile(
 
 
 def read_timestamp(text: str) -> int | None:
-    """Microseconds since 1970 of an ISO 8601 text; no zone means UTC, and digits behind micros are cut. None
-    when it is not a timestamp."""
+    """Return microseconds since 1970 of an ISO 8601 text; no zone means UTC, and digits after the microseconds are
+    truncated. None if it is not a timestamp."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -51,7 +51,7 @@ def read_timestamp(text: str) -> int | None:
 
 
 def from_nanos(array: pa.TimestampArray) -> pa.TimestampArray:
-    """Nanoseconds without a zone as our timestamps; digits behind micros are cut."""
+    """Convert nanoseconds without a zone to our timestamps; digits after the microseconds are truncated."""
     smallest = pc.min(array.cast(pa.int64())).as_py()
     if smallest is not None and smallest < 0:
         # a plain cast cuts towards zero, which would move instants before 1970 forward
@@ -60,18 +60,19 @@ def from_nanos(array: pa.TimestampArray) -> pa.TimestampArray:
 
 
 def from_millis(array: pa.Int64Array) -> pa.TimestampArray:
-    """Milliseconds since 1970 as our timestamps."""
+    """Convert milliseconds since 1970 to our timestamps."""
     return array.cast(pa.timestamp("ms", tz="UTC")).cast(ARROW_TIMESTAMP)
 
 
 def to_millis(array: pa.TimestampArray) -> pa.Int64Array:
-    """Milliseconds since 1970, cut towards the past."""
+    """Convert to milliseconds since 1970, rounded down."""
     micros = array.cast(pa.int64())
     return pc.divide(pc.subtract(micros, _modulo(micros, 1000)), 1000)
 
 
 def to_text(array: pa.TimestampArray) -> pa.StringArray:
-    """ISO 8601 without a zone, with as few digits behind the seconds as hold the value: none, three or six."""
+    """Format as ISO 8601 without a zone, with the fewest digits after the seconds that hold the value: none, three or
+    six."""
     micros = array.cast(pa.int64())
     fraction = _modulo(micros, 1_000_000)
     seconds = pc.subtract(micros, fraction).cast(pa.timestamp("us")).cast(pa.timestamp("s")).cast(pa.string())

@@ -83,7 +83,7 @@ _USER_FUNCTIONS: ContextVar[UserFunctions] = ContextVar("user_functions", defaul
 
 @contextmanager
 def user_functions(functions: UserFunctions) -> Iterator[None]:
-    """While a script is translated, the user's functions are found like all others."""
+    """Make the user's functions available while a script is translated in the context."""
     token = _USER_FUNCTIONS.set(functions)
     try:
         yield

@@ -16,8 +16,8 @@ _NULLS = frozenset({"nulls first", "nulls last"})
 
 
 def _arrays_and_elements(*parts: Part, result: Type | Callable[[Type], Type] = Array, optional: int = 0) -> Resolve:
-    """Arguments by position, where all arrays and elements can become of one element type; the result is that array
-    unless it says otherwise."""
+    """Accept arguments by position if all arrays and elements have a common element type; the result is an array of it
+    by default."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if not len(parts) - optional <= len(arguments) <= len(parts):
@@ -118,7 +118,7 @@ def _array(
     nullable: Callable[[Iterable[bool]], bool] = any,
     is_computed: bool = False,
 ) -> Function:
-    """Return a function with its name under `array_` also under `list_`, in all its spellings."""
+    """Raise: Avro is binary and has no lines."""
     spellings = [name, *aliases]
     lists = [f"list_{spelling.removeprefix('array_')}" for spelling in spellings if spelling.startswith("array_")]
     other_names = tuple(spelling for spelling in (*aliases, *lists) if spelling != name)

@@ -76,7 +76,7 @@ def _is_type(name: str) -> bool:
 
 
 def _decided_by_name(_: object) -> Signature | None:
-    """The type of the result is in the name, so the call is made into a cast before anybody asks."""
+    """Return None: the result type is in the name, so the call is converted to a cast first."""
     return None
 
 

@@ -62,7 +62,7 @@ def anything_known(kind: Type) -> Type:
 
 
 def scalar_as_text(kind: Type) -> Type | None:
-    """Whatever can be written as text, as text."""
+    """Return TEXT for a type that can be formatted as text, else None."""
     return None if isinstance(kind, Struct | ArrayType) or not can_cast(kind, TEXT) else TEXT
 
 
@@ -184,17 +184,17 @@ ANY_CONSTANT: frozenset[str] = frozenset()
 
 
 def never(_: Iterable[bool]) -> bool:
-    """Not NULL, whatever goes in."""
+    """Return False: the result is never NULL."""
     return False
 
 
 def always(_: Iterable[bool]) -> bool:
-    """Possibly NULL, whatever goes in."""
+    """Return True: the result may be NULL."""
     return True
 
 
 def first(arguments: Iterable[bool]) -> bool:
-    """NULL when the first argument is; the others may be NULL."""
+    """Whether the result may be NULL, because the first argument may be; the others do not count."""
     return next(iter(arguments))
 
 
@@ -274,7 +274,7 @@ class AggregateFunction:
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:
-    """Arguments by position, of which the last `optional` ones may be left out."""
+    """Accept arguments by position, of which the last `optional` ones may be missing."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if not len(parameters) - optional <= len(arguments) <= len(parameters):
@@ -286,7 +286,7 @@ def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:
 
 
 def takes_many(parameter: Parameter, *, result: Result, first: Sequence[Parameter] = (), least: int = 1) -> Resolve:
-    """Arguments by position for `first`, then at least `least` arguments that all fit one parameter."""
+    """Accept arguments by position for `first`, then at least `least` arguments that all fit one parameter."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if len(arguments) < len(first) + least:
@@ -298,7 +298,7 @@ def takes_many(parameter: Parameter, *, result: Result, first: Sequence[Paramete
 
 
 def takes_alike(*, result: Type | None = None, least: int = 1, most: int | None = None) -> Resolve:
-    """Arguments that can all become one type; the result has that type unless another is named."""
+    """Accept arguments that have a common type; the result has that type unless another is named."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if len(arguments) < least or (most is not None and len(arguments) > most):

@@ -18,7 +18,7 @@ def _key(kind: Type) -> Type | None:
 
 
 def _along(result: Type, least: int = 0) -> Resolve:
-    """JSON, then the keys of objects and the indexes of arrays that lead to the value."""
+    """Accept JSON, then the keys of objects and the indexes of arrays that lead to the value."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if len(arguments) <= least:

@@ -44,7 +44,7 @@ def _one_more_digit(arguments: tuple[Type, ...]) -> Type:
 
 
 def _same_fraction(arguments: Sequence[Type]) -> Signature | None:
-    """FLOAT when both are, else DOUBLE."""
+    """Return FLOAT if both arguments are, else DOUBLE."""
     signature = takes(fraction, fraction, result=DOUBLE)(arguments)
     shared = None if signature is None else common_type(*signature.arguments)
     return None if shared is None else Signature((shared, shared), shared)

@@ -134,7 +134,7 @@ class Controller:
             self._wakeup.wait(self.interval.total_seconds())
 
     def round(self) -> None:
-        """One look at every job in which something may be to do."""
+        """Advance every job that may have something to do by one step."""
         self._notice_sleep(self.clock())
         for record in self.records.active():
             with self._going_on(f"pipeline {record.pipeline.id}"), self._blocking(record.pipeline.id):
@@ -165,8 +165,9 @@ class Controller:
         self.troubles.unblock(pipeline_id)
 
     def _notice_sleep(self, now: datetime) -> None:
-        """A machine that was suspended, or whose clock was set, was called by nobody: that is no driver's fault. Calls
-        from before a clock that was set back are none, or a driver that falls silent would not be noticed."""
+        """Note that the machine was suspended, or that its clock was set. No driver could report meanwhile, so their
+        silence before this is no fault. Reports from before a clock that was set back do not count, or a silent driver
+        would not be noticed."""
         if not timedelta(0) <= now - self._last_round <= self.policy.heartbeat_limit / 3:
             self._awake_since = now
         self._last_round = now
@@ -203,7 +204,7 @@ class Controller:
         return is_gone and self.hear_goodbye(record.run)
 
     def _note_last_commit(self, record: JobRecord) -> None:
-        """A driver that was killed may have committed an epoch that it could not report any more."""
+        """Record the last epoch of a driver that was killed before it could report it."""
         lineage, paths = record.status.progress.lineage, StatePaths(self.directory.state(record.pipeline.id))
         try:
             epoch = newest_commit(paths.checkpoint)
@@ -241,7 +242,8 @@ class Controller:
         return now - (self._awake_since if at > now else max(at, self._awake_since))
 
     def _look(self, run: Run, now: datetime) -> Process:
-        """A run without a pid is one whose start was cut short before its pid was written down."""
+        """Return the process of a run. Without a pid, the start of the run was interrupted before its pid was
+        recorded."""
         if run.pid is not None:
             return self.runner.look(run)
         if (holder := self.runner.find(run)) is not None:

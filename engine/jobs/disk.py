@@ -326,7 +326,7 @@ class DataDirectory:
         return self.root / "runs" / _checked(pipeline_id)
 
     def driver_lock(self, pipeline_id: str) -> Path:
-        """Held by the one process that works on a pipeline's state."""
+        """Return the file that is locked by the one process that works on a pipeline's state."""
         return self.runs(pipeline_id) / "lock"
 
     def assignment(self, pipeline_id: str, generation: int) -> Path:
@@ -347,7 +347,7 @@ class DataDirectory:
         return self.runs(pipeline_id) / "chore.log"
 
     def maintenance_result(self, pipeline_id: str) -> Path:
-        """Why work between runs has failed, in its own words."""
+        """Return the file with the reason why maintenance has failed."""
         return self.runs(pipeline_id) / "chore.json"
 
 

@@ -208,7 +208,8 @@ class _Reader:
         raise TypeError(type(node).__name__)
 
     def _of_lookup(self, node: LookupJoin) -> ColumnLineage:
-        """With an inner join the key decides on the row, with a left one on what is looked up."""
+        """Return the origins of a lookup: with an inner join the key decides on the rows, with a left one on the
+        looked-up columns."""
         below = self.of(node.input)
         key = _used(origins_of(node.key, below.columns), "JOIN")
         key |= {Origin(node.table, name, "JOIN") for name in self.primary_keys.get(node.table, ())}
@@ -264,7 +265,7 @@ def _of_scan(scan: Scan) -> ColumnLineage:
 
 
 def _of_aggregates(aggregates: Iterable[NamedAggregate], below: ColumnLineage) -> dict[str, Origins]:
-    """Aggregates of the rows of groups. That rows are in them is told by the rows."""
+    """Return the origins of aggregates over groups. That a group depends on its rows is recorded with the rows."""
     origins = {}
     for named in aggregates:
         aggregate = named.aggregate

@@ -225,7 +225,7 @@ class _Vertex:
 
 
 def to_graph(parts: Parts, ids: Sequence[str] = ()) -> dict[str, list[dict[str, object]]]:
-    """Nodes and edges, for drawing. What keeps state has its id among them, if `ids` has it."""
+    """Return nodes and edges, for drawing. Stateful operators have their id, if `ids` has it."""
     vertices = list(_vertices(parts))
     names = _names([vertex.node for vertex in vertices], ids)
     nodes: list[dict[str, object]] = [

@@ -150,7 +150,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cut_windows(writes: Sequence[Write], edges: Sequence[datetime]) -> list[str]:
-    """In words, the windows of a plan that one of the edges may cut through."""
+    """Return, in words, the windows of a plan that one of the edges may cut through."""
     windows = dict.fromkeys(
         node.window for write in writes for node in walk(write) if isinstance(node, WindowAggregate)
     )

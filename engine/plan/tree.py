@@ -100,6 +100,6 @@ def is_hidden(name: str) -> bool:
 
 
 def hidden_in(columns: Container[str], names: Container[str]) -> list[str]:
-    """The hidden columns among those of rows, in the order of `HIDDEN`. `names` are those of the relation's schema,
-    which may have such a name where rows are never taken back."""
+    """Return the hidden columns among those of rows, in the order of `HIDDEN`. `names` are those of the relation's
+    schema, which may have such a name if rows are never retracted."""
     return [name for name in HIDDEN if name in columns and name not in names]

@@ -34,8 +34,8 @@ class SinksShown:
 
 
 def read_set(node: exp.Set, script: Script) -> timedelta | SinkPrefix | SinksShown:
-    """For how long rows are kept that no window closes, under which prefix the script writes, or that it shows its rows
-    only, as a SET says."""
+    """Read a SET: how long rows without a window are stored, the prefix of the sinks, or that the script only shows its
+    rows."""
     setting = node.expressions[0].this if len(node.expressions) == 1 else None
     if not isinstance(setting, exp.EQ) or not isinstance(setting.this, exp.Column | exp.Var | exp.Identifier):
         raise UnsupportedStatementError(SET_USAGE, hint=_EXAMPLE)

@@ -195,7 +195,7 @@ def _move_generations_on(database: Path, directory: DataDirectory) -> None:
 
 
 def _begin_changes_anew(database: Path) -> None:
-    """Whoever has read changes that are undone now must not go on behind them."""
+    """Restart the change feed, so that no reader continues after changes that are undone now."""
     with (
         closing(sqlite3.connect(database)) as connection,
         connection,
@@ -212,7 +212,7 @@ def _add_text(archive: tarfile.TarFile, name: str, text: str) -> None:
 
 
 def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Whose file it was does not matter where it is unpacked."""
+    """Remove the owner of a file, which does not matter where it is unpacked."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mode = 0o600

@@ -36,11 +36,11 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """To microseconds."""
+        """Convert to microseconds."""
         return None if value is None else to_micros(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        """From microseconds."""
+        """Convert from microseconds."""
         return None if value is None else from_micros(value)
 
 
@@ -51,11 +51,11 @@ class Instants(TypeDecorator[tuple[datetime, ...]]):
     cache_ok = True
 
     def process_bind_param(self, value: tuple[datetime, ...] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return json.dumps([to_micros(at) for at in value or ()])
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[datetime, ...]:
-        """From JSON text; jobs of earlier versions have none."""
+        """Convert from JSON text; jobs of earlier versions have none."""
         return tuple(from_micros(at) for at in json.loads(value or "[]"))
 
 
@@ -66,11 +66,11 @@ class Length(TypeDecorator[timedelta]):
     cache_ok = True
 
     def process_bind_param(self, value: timedelta | None, dialect: Dialect) -> int | None:
-        """To microseconds."""
+        """Convert to microseconds."""
         return None if value is None else value // timedelta(microseconds=1)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> timedelta | None:
-        """From microseconds."""
+        """Convert from microseconds."""
         return None if value is None else timedelta(microseconds=value)
 
 
@@ -81,11 +81,11 @@ class Watermarks(TypeDecorator[Mapping[str, datetime | None]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, datetime | None] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return json.dumps({name: at and to_micros(at) for name, at in (value or {}).items()})
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, datetime | None]:
-        """From JSON text."""
+        """Convert from JSON text."""
         micros: dict[str, int | None] = json.loads(value or "{}")
         return {name: None if at is None else from_micros(at) for name, at in micros.items()}
 
@@ -97,11 +97,11 @@ class SinkFigures(TypeDecorator[Mapping[str, SinkProgress]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, SinkProgress] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return _SINKS.dump_json(value or {}).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, SinkProgress]:
-        """From JSON text; epochs of earlier versions say nothing of their sinks."""
+        """Convert from JSON text; epochs of earlier versions have no figures of sinks."""
         return _SINKS.validate_json(value or "{}")
 
 
@@ -112,11 +112,11 @@ class FiguresOfTables(TypeDecorator[Mapping[str, TableFigures]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, TableFigures] | None, dialect: Dialect) -> str:
-        """To JSON text, without what is None."""
+        """Convert to JSON text, without None."""
         return _TABLES.dump_json(value or {}, exclude_none=True).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, TableFigures]:
-        """From JSON text; epochs of earlier versions say nothing of their tables."""
+        """Convert from JSON text; epochs of earlier versions have no figures of tables."""
         return _TABLES.validate_json(value or "{}")
 
 
@@ -127,11 +127,11 @@ class Lengths(TypeDecorator[Mapping[str, timedelta]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, timedelta] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return _LENGTHS.dump_json(value or {}).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, timedelta]:
-        """From JSON text; epochs of earlier versions have none."""
+        """Convert from JSON text; epochs of earlier versions have none."""
         return _LENGTHS.validate_json(value or "{}")
 
 
@@ -142,11 +142,11 @@ class Counts(TypeDecorator[Mapping[str, int]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, int] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return json.dumps(dict(value or {}), separators=(",", ":"))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, int]:
-        """From JSON text; epochs of earlier versions have none."""
+        """Convert from JSON text; epochs of earlier versions have none."""
         counts: dict[str, int] = json.loads(value or "{}")
         return counts
 
@@ -158,11 +158,11 @@ class Offsets(TypeDecorator[Mapping[str, object]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, object] | None, dialect: Dialect) -> str | None:
-        """To JSON text."""
+        """Convert to JSON text."""
         return None if value is None else json.dumps(dict(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, object] | None:
-        """From JSON text."""
+        """Convert from JSON text."""
         offsets: dict[str, object] | None = None if value is None else json.loads(value)
         return offsets
 
@@ -174,11 +174,11 @@ class Upgrades(TypeDecorator[Upgrade]):
     cache_ok = True
 
     def process_bind_param(self, value: Upgrade | None, dialect: Dialect) -> str | None:
-        """To JSON text."""
+        """Convert to JSON text."""
         return None if value is None else _UPGRADE.dump_json(value).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Upgrade | None:
-        """From JSON text."""
+        """Convert from JSON text."""
         return None if value is None else _UPGRADE.validate_json(value)
 
 
@@ -189,11 +189,11 @@ class Texts(TypeDecorator[tuple[str, ...]]):
     cache_ok = True
 
     def process_bind_param(self, value: tuple[str, ...] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return json.dumps(list(value or ()))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...]:
-        """From JSON text."""
+        """Convert from JSON text."""
         return tuple(json.loads(value or "[]"))
 
 
@@ -204,11 +204,11 @@ class TextMap(TypeDecorator[Mapping[str, str]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, str] | None, dialect: Dialect) -> str:
-        """To JSON text."""
+        """Convert to JSON text."""
         return json.dumps(dict(value or {}))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, str]:
-        """From JSON text."""
+        """Convert from JSON text."""
         texts: dict[str, str] = json.loads(value or "{}")
         return texts
 

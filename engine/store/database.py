@@ -46,13 +46,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A consistent view that writes nothing."""
+        """Open a transaction with a consistent view that writes nothing."""
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is the only writer from its first statement on; an exception undoes it."""
+        """Open a transaction that is the only writer from its first statement on; an exception rolls it back."""
         try:
             with self._turn, self.engine.connect().execution_options(write=True) as connection, connection.begin():
                 yield connection
@@ -181,7 +181,7 @@ def _open_vault(directory: DataDirectory, secrets_key: str | None) -> Vault:
 
 
 def _check_vault(database: Database) -> None:
-    """A key that does not fit is noticed now, and not by a driver that has to start at night."""
+    """Raise if the key does not fit the stored secrets, before a driver needs one of them."""
     with database.reading() as connection:
         query = "SELECT sealed FROM secrets UNION ALL SELECT sealed FROM stored_secrets"
         for sealed in connection.exec_driver_sql(query).scalars():
@@ -198,7 +198,8 @@ def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """A writer takes its lock at once: an upgrade in the middle of a transaction would fail under contention."""
+    """Begin a transaction. A writer takes its lock immediately, since upgrading the lock later would fail under
+    contention."""
     writes = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

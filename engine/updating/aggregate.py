@@ -156,7 +156,7 @@ def _no_changes(spec: AggregateSpec) -> pa.Table:
 
 
 def _marked(spec: AggregateSpec, changes: pa.Table, *, is_before: bool = True) -> pa.Table:
-    """Changes, of which those that take something back may be marked as told before; without marks, if nobody asks."""
+    """Return changes in which retractions of earlier output may be marked; without marks, if nothing needs them."""
     if spec.retelling is None:
         return changes
     return changes.append_column(BEFORE, pa.array(flags(changes[RETRACT]) & is_before))
@@ -291,8 +291,8 @@ def _finished(spec: AggregateSpec, rows: pa.Table, index: int, measure: Measure)
 
 
 def _swept(spec: AggregateSpec, state: BucketState, out: pa.Table) -> StepResult:
-    """Keys that have not changed for long are forgotten and taken back; looked for only now and then, since it means
-    looking at everything."""
+    """Retract and forget keys that have not changed for the TTL. This reads all keys, so it happens only
+    occasionally."""
     if not state.is_due_for_sweep(spec.ttl):
         return StepResult(state, out)
     rows = state.tables["rows"].all()
@@ -328,7 +328,7 @@ class AggregateOperator:
         return ("rows", *(f"m{index}" for index in self.spec.kept_values))
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Summed up, by bucket."""
+        """Yield the pre-aggregated rows of each shard."""
         tables = summed(self.spec, rows)
         ids = {name: longs(table[ROW_ID]) for name, table in tables.items()}
         for bucket, parts in deal(tables, ids):

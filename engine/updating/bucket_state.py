@@ -167,7 +167,7 @@ def write_head(stored: StoredBucket, state: BucketState) -> BucketWrite:
 
 
 def _stack(sink: pa.BufferOutputStream, tables: list[pa.Table]) -> None:
-    """One stream for all: what a schema costs is paid once."""
+    """Write all tables into one stream, so that the cost of a schema is paid once."""
     with pa.ipc.new_stream(sink, tables[0].schema) as writer:
         for table in tables:
             writer.write_batch(_as_batch(table))

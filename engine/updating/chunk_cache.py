@@ -51,7 +51,7 @@ class RecentChunks:
         self._round = 0
 
     def begin_round(self) -> None:
-        """To be called once for every task."""
+        """Begin a round; to be called once for every task."""
         self._round += 1
 
     def get(self, digest: str, load: Callable[[], pa.Table]) -> pa.Table:

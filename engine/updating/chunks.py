@@ -51,7 +51,8 @@ class Chunks:
         return newest(self.tables[::-1], self.keys, drop=True) if self.tables else None
 
     def add(self, changed: pa.Table) -> Chunks:
-        """With the rows of `changed`, which is sorted by the keys, instead of those with the same keys."""
+        """Return chunks in which the rows of `changed`, which is sorted by the keys, replace those with the same
+        keys."""
         if not changed.num_rows:
             return self
         tables = [*self.tables, changed.combine_chunks()]

@@ -183,7 +183,7 @@ def longs(column: pa.Array | pa.ChunkedArray) -> Longs:
 
 
 def moments(column: pa.Array | pa.ChunkedArray) -> Longs:
-    """Event times in microseconds; a row without one is as old as can be."""
+    """Return event times in microseconds; a row without one counts as the oldest."""
     return longs(column.cast(pa.int64()).fill_null(0))
 
 

@@ -92,7 +92,7 @@ def _columns_of_partials(measure: Measure, partials: pa.Array) -> list[pa.Array]
 
 
 def _cuts(spec: PaneSpec, panes: Longs, watermarks: Longs) -> Longs:
-    """For each row the end of the last of its windows that it is late for; NEVER where it is late for none."""
+    """Return, for each row, the end of the last of its windows that is closed already; NEVER if none is."""
     last = watermarks - (watermarks - spec.width) % spec.slide
     is_late = last >= _first_start(spec, panes) + spec.width
     return np.where(is_late, last, NEVER)
@@ -316,7 +316,7 @@ class PaneOperator:
     spec: PaneSpec
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Summed up, by bucket."""
+        """Yield the pre-aggregated rows of each shard."""
         table = summed(self.spec, rows)
         for bucket, parts in deal({TABLE: table}, {TABLE: longs(table[ROW_ID])}):
             yield bucket, to_bytes(parts)

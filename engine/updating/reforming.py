@@ -68,7 +68,7 @@ def _rows_in_form(spec: AggregateSpec, old: Sequence[str], rows: pa.Table) -> pa
 
 
 def _unknown(rows: pa.Table, places: Sequence[int | None]) -> Longs:
-    """For each row, as bits by their places, which aggregates are not known."""
+    """Return, for each row, which aggregates are unknown, as bits by their positions."""
     before = longs(rows[UNKNOWN]) if UNKNOWN in rows.column_names else np.zeros(rows.num_rows, np.int64)
     unknown = np.zeros(rows.num_rows, np.int64)
     for index, place in enumerate(places):
@@ -105,7 +105,7 @@ def known_only(result: pa.Array, unknown: Longs, index: int) -> pa.Array:
 
 
 def is_unknown(unknown: Longs, index: int) -> Flags:
-    """In which rows the aggregate at a place is not known."""
+    """Whether the aggregate at a position is unknown, for each row."""
     flags: Flags = (unknown >> index) & 1 != 0
     return flags
 

@@ -34,7 +34,7 @@ def bucket_of(ids: Longs) -> Longs:
 
 
 def to_bytes(tables: Sequence[pa.Table]) -> bytes:
-    """Several tables, one after the other."""
+    """Serialise several tables, one after the other."""
     sink = pa.BufferOutputStream()
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema) as writer:

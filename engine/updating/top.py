@@ -197,7 +197,7 @@ def _starts(*keys: Longs) -> Longs:
 
 
 def _codes(column: pa.ChunkedArray, sorting: Sorting) -> Longs:
-    """Numbers that are ordered as the values are to be; NaN is greater than all other numbers."""
+    """Return numbers that sort like the values; NaN is greater than all other numbers."""
     values = column.combine_chunks()
     is_valid = valid(values)
     codes = np.full(len(values), -1 if sorting.nulls_first else len(values) + 1)
@@ -235,8 +235,8 @@ def _changes(spec: TopSpec, weighed: _Weighed, partitions: Longs, times: Longs) 
 
 
 def _swept(spec: TopSpec, state: BucketState, out: pa.Table) -> StepResult:
-    """Partitions that have not changed for long are taken back; looked for only now and then, since it means looking at
-    all of them."""
+    """Retract partitions that have not changed for the TTL. This reads all partitions, so it happens only
+    occasionally."""
     if not state.is_due_for_sweep(spec.ttl):
         return StepResult(state, out)
     state = replace(state, swept=state.newest)
@@ -266,7 +266,7 @@ class TopOperator:
     spec: TopSpec
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Counted, by bucket."""
+        """Yield the counted rows of each shard."""
         tables = summed(self.spec, rows)
         ids = {name: longs(table[MATCH]) for name, table in tables.items()}
         for bucket, parts in deal(tables, ids):

@@ -89,7 +89,7 @@ class Authentication:
         return found is None or self._caller("GET", headers) == found
 
     def _caller(self, method: str, headers: Headers) -> Caller | None:
-        """Whom the token of a request lets in, or the cookie of one without a token."""
+        """Return the caller that the token of a request identifies, or else its cookie."""
         if "authorization" in headers or not (cookie := session_cookie(headers)):
             return self.admission.caller(bearer(headers), self.rules.token_hashes, self.clock)
         _check_same_site(method, headers)

@@ -59,7 +59,7 @@ def udf_texts(udfs: Iterable[str | Udf]) -> tuple[str, ...]:
 
 
 def _check_text(text: str) -> None:
-    """A half of a surrogate pair is no character."""
+    """Raise ValueError for half of a surrogate pair, which is no character."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -67,6 +67,6 @@ def _check_text(text: str) -> None:
 
 
 def _check_number(number: float) -> None:
-    """A database has no larger ones."""
+    """Raise ValueError for a number that the database cannot store."""
     if not math.isfinite(number) if isinstance(number, float) else abs(number) > _LARGEST:
         raise ValueError("a number does not fit 64 bits")

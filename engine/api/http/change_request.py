@@ -160,7 +160,8 @@ class ChangeRequest:
 
 
 def etag(pipeline: Pipeline) -> str:
-    """Another one whenever something else is desired of a pipeline; where its job stands does not matter."""
+    """Return a tag that changes whenever the desired state of a pipeline does; the progress of its job does not
+    count."""
     return f'"{pipeline.id}-{pipeline.revision}"'
 
 
@@ -299,7 +300,7 @@ def answer_with(
     rollback: answers.Rollback | None = None,
     remarks: Sequence[str] = (),
 ) -> Response:
-    """Effects as they are sent."""
+    """Return the response with the effects of a change."""
     shown = answers.effects(effects, upgrade).model_copy(update={"rollback": rollback, "remarks": list(remarks)})
     return JSONResponse(shown.model_dump(mode="json"))
 

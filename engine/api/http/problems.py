@@ -144,7 +144,7 @@ def refuse_unless_accepted(plan: ShownUpgrade, accepted: str | None, wording: Wo
 
 
 def complaints_of(error: EngineError) -> list[Complaint]:
-    """Each thing an error complains about."""
+    """Return each problem in an error."""
     if isinstance(error, ScriptRefused):
         return [_complaint(complaint) for complaint in error.complaints]
     return [_complaint(error)]

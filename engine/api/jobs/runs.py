@@ -111,7 +111,7 @@ class Answer(BaseModel):
 
 @ROUTER.post("/hello")
 def hello(job: str, generation: Generation, body: Hello, request: Request, context: ContextDep) -> Answer:
-    """A driver is there; it may go on if it is the newest of its job."""
+    """Register a driver; it may continue if it is the newest of its job."""
     _note_call(context, request, job, generation)
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
@@ -121,7 +121,7 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 
 @ROUTER.post("/heartbeat")
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
-    """A driver is still there. Without news this only reads."""
+    """Record that a driver is alive. Without news this only reads."""
     is_stranger = context.last_calls.last(job, generation) is None
     run, status = _note_call(context, request, job, generation)
     if body.usage is not None:
@@ -182,7 +182,7 @@ def _has_stepped(run: Run, body: Heartbeat) -> bool:
 
 @ROUTER.post("/goodbye")
 def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
-    """A driver ends."""
+    """Record the end of a driver."""
     _note_call(context, request, job, generation)
     context.last_calls.record_signs(job, generation, None, context.clock())
     with context.database.writing() as connection:

@@ -66,7 +66,7 @@ class OwnMetrics(Collector):
     context: Context
 
     def describe(self) -> Iterable[Family]:
-        """Nothing: the registry need not collect to know the names."""
+        """Return nothing, so that the registry need not collect the metrics to know their names."""
         return ()
 
     def collect(self) -> Iterable[Family]:
@@ -90,7 +90,7 @@ class RequestCounts:
         self._seconds = Histogram(seconds.name, seconds.meaning, seconds.labels, registry=registry, buckets=_BUCKETS)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
@@ -154,7 +154,7 @@ class JobMetrics(Collector):
     context: Context
 
     def describe(self) -> Iterable[Family]:
-        """Nothing: the registry need not collect to know the names."""
+        """Return nothing, so that the registry need not collect the metrics to know their names."""
         return ()
 
     def collect(self) -> Iterable[Family]:
@@ -228,7 +228,7 @@ def _add_by_table(
     tables: Mapping[str, TableTotals],
     of_table: Callable[[TableTotals], int | None],
 ) -> None:
-    """The series of each table, and one without a table for what nobody can tell the table of."""
+    """Add a series for each table, and one without a table for the counts that belong to no known table."""
     counts = {table: count for table, totals in tables.items() if (count := of_table(totals)) is not None}
     for table, count in counts.items():
         families.add(metric, count, name, table)

@@ -270,7 +270,8 @@ def _write(
     context: Context,
     request: ChangeRequest,
 ) -> None:
-    """The pipeline as it was, at rest. Its generation goes on, so that its sinks know the next run as the newest."""
+    """Write the imported pipeline, stopped. It continues its generations, so that its sinks accept the next run as the
+    newest."""
     now, job_id = context.clock(), disk.make("job")
     pipeline = Pipeline(
         id=passport.pipeline_id,

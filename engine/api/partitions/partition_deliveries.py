@@ -246,7 +246,7 @@ def waiting_for(connection: Connection, context: Context, consumer: Consumer, re
 def shown_deliveries(
     connection: Connection, context: Context, consumer: Consumer, record: JobRecord, deliveries: Sequence[Delivery]
 ) -> list[PartitionDelivery]:
-    """Deliveries as they are answered."""
+    """Return deliveries in the form of the API."""
     return [
         delivery_shown(consumer, each, run_behind(connection, context.lineage_namespace, record, each.certificate))
         for each in deliveries

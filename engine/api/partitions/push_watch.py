@@ -355,6 +355,6 @@ class PushWatch:
             followed.is_busy = False
 
     def _look_again(self) -> None:
-        """A consumer was made or changed: what was known of when to look is out of date."""
+        """Discard the times of the next polls, since a consumer was created or changed."""
         for followed in self._followed.values():
             followed.again, followed.is_outdated = None, followed.is_busy

@@ -75,7 +75,7 @@ def preview(body: PreviewPost, request: ChangeRequestDep, context: ContextDep) -
 
 
 def keep_preview(context: Context, pipeline_id: str) -> None:
-    """Somebody looks at a pipeline: if it is a preview, it is kept for a while."""
+    """Extend the lease of a preview, if the pipeline is one, since a client reads it."""
     instant = context.clock() + LEASE
     with context.database.reading() as connection:
         until = previews.until(connection, pipeline_id)

@@ -309,8 +309,8 @@ def remove_schedule(pipeline: str, request: ChangeRequestDep, context: ContextDe
 
 
 def _over(before: StoredSchedule | None, schedule: Schedule, next_at: datetime) -> StoredSchedule:
-    """A schedule of the same instants goes on where it is: what is due stays due, unless it was paused meanwhile.
-    Another one begins with its next instant."""
+    """Return the schedule that replaces another one. With the same instants it keeps what is due, unless it was paused
+    meanwhile. Otherwise it begins with its next instant."""
     if before is None or (before.schedule.cron, before.schedule.time_zone) != (schedule.cron, schedule.time_zone):
         return StoredSchedule(schedule, next_at)
     goes_on = before.schedule.paused and not schedule.paused

@@ -69,7 +69,7 @@ class _Plan:
     says: tuple[str, ...]
 
     def answer(self, row: Reprocessing) -> HandOver:
-        """As the API says it."""
+        """Return the hand-over in the form of the API."""
         content = _shown(row, self.origin.pipeline.name, self.copy.pipeline.name)
         return content.model_copy(update={"says": list(self.says), "plan": answers.upgrade_plan(self.shown)})
 

@@ -144,7 +144,7 @@ ARRAY_KERNELS: Mapping[str, Kernel] = {
 
 
 def _within_bigint(function: Callable[..., int]) -> Kernel:
-    """NULL where the number does not fit into a BIGINT."""
+    """Return a kernel that gives NULL if the number does not fit a BIGINT."""
 
     def compute(*numbers: int) -> int | None:
         result = function(*numbers)

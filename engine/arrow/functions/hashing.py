@@ -66,12 +66,12 @@ def _value_bytes(value: object, kind: pa.DataType) -> bytes:
 
 
 def _whole(value: int, bits: int) -> bytes:
-    """From the least number up, so that bytes are in the order of the numbers."""
+    """Encode a whole number in bytes that sort like the numbers."""
     return b"\1" + (value + (1 << bits - 1)).to_bytes(bits // 8, "big")
 
 
 def _fraction(value: float, bits: int) -> bytes:
-    """Negative numbers are turned upside down for the same reason."""
+    """Encode a fraction in bytes that sort like the numbers; the bits of negative ones are inverted."""
     raw = int.from_bytes(struct.pack(">d" if bits == 64 else ">f", value), "big")
     sign = 1 << bits - 1
     turned = raw ^ (sign * 2 - 1) if raw & sign else raw | sign
@@ -79,7 +79,7 @@ def _fraction(value: float, bits: int) -> bytes:
 
 
 def _variable(value: bytes) -> bytes:
-    """Nothing is 1; anything else is 2, then blocks, the first four of them small."""
+    """Encode bytes of any length: empty is 1; otherwise 2, then blocks, the first four of them small."""
     if not value:
         return b"\1"
     head, tail = value[: 4 * _SMALL], value[4 * _SMALL :]
@@ -89,7 +89,7 @@ def _variable(value: bytes) -> bytes:
 
 
 def _blocks(value: bytes, size: int) -> bytes:
-    """Blocks filled up with zeros, with a mark between them and the length of the last one at the end."""
+    """Encode blocks padded with zeros, with a mark between them and the length of the last one at the end."""
     parts = [value[at : at + size] for at in range(0, len(value), size)]
     return _CONTINUES.join(part.ljust(size, b"\0") for part in parts) + bytes([len(parts[-1])])
 

@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"(?:%[YmdHMSFT]|[ -$&-~])*")
 
 
 def _read(text: str, *patterns: str) -> datetime:
-    """By the first pattern that fits. Raises ValueError when none does."""
+    """Parse by the first pattern that fits. Raise ValueError if none does."""
     for pattern in patterns:
         try:
             return read_instant(text, pattern)
@@ -54,7 +54,8 @@ def _is_plain(pattern: str) -> bool:
 
 
 def _read_plain(texts: pa.Array, pattern: str) -> pa.Array:
-    """NULL for all that would not be written as it stands there: Arrow takes the 30th of February for one of March."""
+    """Parse instants; NULL for text that would not be formatted the same: Arrow reads the 30th of February as a day of
+    March."""
     spelt = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S")
     instants = pc.strptime(texts, format=spelt, unit="s", error_is_null=True)
     is_exact = pc.fill_null(pc.equal(pc.strftime(instants, format=spelt), texts), False)
@@ -62,7 +63,7 @@ def _read_plain(texts: pa.Array, pattern: str) -> pa.Array:
 
 
 def _round_down(unit: str, kind: pa.DataType) -> Kernel:
-    """Rounded down to the unit."""
+    """Return a kernel that rounds down to the unit."""
     return lambda *columns: pc.floor_temporal(_instants(*columns), unit=unit).cast(kind)
 
 

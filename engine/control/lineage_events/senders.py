@@ -93,7 +93,7 @@ class FileSender:
             ) from error
 
     def close(self) -> None:
-        """There is nothing open."""
+        """Do nothing: no file is open."""
 
 
 def open_sender(settings: OpenLineageSettings) -> Sender | None:

@@ -22,7 +22,7 @@ from engine.store.savepoints import Savepoint
 
 @contextmanager
 def holding(context: Context, pipeline_id: str, savepoint_id: str, reason: str) -> Iterator[Savepoint]:
-    """A savepoint that is complete, and stays for as long as this is open."""
+    """Hold a completed savepoint, which is not deleted during the context."""
     with context.database.writing() as connection:
         savepoint = savepoints.get(connection, pipeline_id, savepoint_id)
         if savepoint.state != "completed":
@@ -37,7 +37,7 @@ def holding(context: Context, pipeline_id: str, savepoint_id: str, reason: str) 
 
 
 def use_of(context: Context, connection: Connection, record: JobRecord, savepoint: Savepoint) -> str | None:
-    """By what a savepoint is used, so that it must stay; None when nothing needs it now."""
+    """Return what uses a savepoint, so that it must not be deleted; None if nothing does."""
     pipeline, epoch = record.pipeline, record.status.progress.epoch
     if pipeline.restore is not None and pipeline.restore.savepoint_id == savepoint.id:
         return "the pipeline is going back to it"

@@ -105,7 +105,7 @@ def _ask(
 
 
 def _hindrance(connection: Connection, record: JobRecord, stored: StoredSchedule) -> Hindrance | None:
-    """Why no savepoint can be taken now, if none can."""
+    """Return why no savepoint can be taken now; None if one can."""
     state = record.status.state
     if state is not State.RUNNING:
         return Hindrance(f"the pipeline is {state}", passes=not state.is_terminal)

@@ -80,8 +80,8 @@ def _work(context: Context, savepoint: Savepoint) -> None:
 
 
 def _numbers_of_states(connection: Connection, record: JobRecord, savepoint: Savepoint) -> Mapping[str, int]:
-    """By the fingerprint of a state the version that it is of. What a version takes over was looked at when it was
-    deployed: versions of one plan may keep objects that only their own packages read."""
+    """Return the number of the version of each state, by the fingerprint of the state. The deployment of a version
+    checks what it takes over: versions of one plan may store objects that only their own packages can read."""
     if (number := savepoint.before_version) is None:
         return versions.by_fingerprint(connection, savepoint.pipeline_id, record.status.version or 1)
     numbers = versions.by_fingerprint(connection, savepoint.pipeline_id, number - 1)

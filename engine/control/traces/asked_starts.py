@@ -142,7 +142,7 @@ class AskedStarts:
     _asked: dict[str, tuple[datetime, SpanId]] = field(default_factory=dict)
 
     def ask(self, job_id: str, at: datetime, deployment: SpanId) -> None:
-        """A deployment asks for a start."""
+        """Record that a deployment requests a start."""
         self._asked[job_id] = (at, deployment)
 
     def take(self, run: Run) -> SpanId | None:
@@ -155,7 +155,7 @@ class AskedStarts:
         return None
 
     def forget(self, job_id: str) -> None:
-        """The job is not to start any more."""
+        """Forget a job that is not to start."""
         self._asked.pop(job_id, None)
 
 

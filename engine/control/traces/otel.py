@@ -46,7 +46,7 @@ class _Ids(IdGenerator):
 
     @contextmanager
     def known(self, span: SpanId | None) -> Iterator[None]:
-        """The span that is begun inside has this id."""
+        """Give this id to the span that is begun in the context."""
         self._of_thread.known = span
         try:
             yield

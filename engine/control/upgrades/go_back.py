@@ -84,7 +84,7 @@ def plan_way_back(context: Context, record: JobRecord, saved: Savepoint) -> Rest
 
 
 def reasons_not_undone(connection: Connection, records: Sequence[JobRecord]) -> Mapping[str, str]:
-    """By its id, why each pipeline that has failed in an upgrade could not go back; the others are not there."""
+    """Return why each pipeline that has failed in an upgrade could not be rolled back, by its id."""
     failed = [record.status for record in records if record.status.state is State.FAILED]
     messages = events.newest_messages(connection, _NOT_UNDONE, {status.job_id: status.generation for status in failed})
     return {status.pipeline_id: messages[status.job_id] for status in failed if status.job_id in messages}

@@ -182,7 +182,7 @@ class HandOvers:
         return None
 
     def _stop(self, pair: _Pair) -> None:
-        """The original has stopped: where it is, is where the two meet, if it is at the end of an epoch."""
+        """Make the position of the stopped original the meeting point, if it is at the end of an epoch."""
         if not self._rests(pair.origin):
             return
         at, other = self._standings(pair)
@@ -240,7 +240,7 @@ class HandOvers:
             self._switch(pair, stored)
 
     def _switch(self, pair: _Pair, stored: Savepoint) -> None:
-        """One transaction: from here on the original is to have the query and the state of the copy."""
+        """Switch the original to the query and the state of the copy, in one transaction."""
         row, context = pair.row, self.context
         manifest = read_manifest(context.directory.savepoint(row.copy_id, stored.id))
         try:
@@ -491,7 +491,7 @@ def let_go(connection: Connection, context: Context, row: Reprocessing, origin: 
 
 
 def _why_not(context: Context, pair: _Pair) -> str | None:
-    """Why a hand-over cannot come to its end any more."""
+    """Return why a hand-over cannot be completed; None if it can."""
     row, origin, copy = pair.row, pair.origin, pair.copy
     if row.step == "switching":
         is_undone = origin.pipeline.version != row.new_version
@@ -516,7 +516,7 @@ def _why_not(context: Context, pair: _Pair) -> str | None:
 
 
 def _at_rest(record: JobRecord) -> str:
-    """Why one of the two cannot begin yet, and what there is to do about it."""
+    """Return why one of the two pipelines cannot start yet, and the remedy."""
     name, state = record.pipeline.name, record.status.state
     if state is _RUNS:
         return f"{name} has a pending change"
@@ -526,14 +526,14 @@ def _at_rest(record: JobRecord) -> str:
 
 
 def _failing(record: JobRecord) -> str | None:
-    """Why one that is to run does not, where it has failed: it is tried again by itself. What it had failed in before
-    it was stopped is over."""
+    """Return why a pipeline that should run has failed; it is restarted automatically. A failure before a stop does not
+    count."""
     is_away = record.status.state not in (_RUNS, State.STOPPED) and record.status.failure is not None
     return _at_rest(record) if is_away else None
 
 
 def _because(record: JobRecord) -> str:
-    """Why it has failed, with the code of the error and the way out."""
+    """Return why it has failed, with the code of the error and the remedy."""
     failure = record.status.failure
     if failure is None:
         return ""

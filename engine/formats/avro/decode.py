@@ -39,7 +39,7 @@ class AvroDecoder:
         self._registered: dict[int, Any] = {}
 
     def decode_lines(self, block: bytes) -> Decoded:
-        """Avro is binary: there are no lines of it."""
+        """Raise: Avro is binary and has no lines."""
         raise TypeError("Avro has no lines")
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:

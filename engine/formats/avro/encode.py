@@ -35,7 +35,7 @@ class AvroEncoder:
             self._header = header(subject.registry.register(subject.name, "AVRO", text))
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """Avro is binary: there are no lines of it."""
+        """Raise: Avro is binary and has no lines."""
         raise TypeError("Avro has no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:

@@ -57,7 +57,8 @@ class JsonDecoder:
     """Decodes records of one schema. All ways give the same rows; only the slow one gives error messages."""
 
     def __init__(self, options: JsonOptions, schema: Schema, declared: Schema | None = None) -> None:
-        """`schema` are the columns of the rows; a record is bad if it does not fit one of those that are `declared`."""
+        """Create a decoder of rows with the columns of `schema`; a record is bad if it does not fit one of the
+        `declared` columns."""
         self._options = options
         self._declared = schema if declared is None else declared
         self._target = arrow_schema(schema)

@@ -67,7 +67,7 @@ def join_texts(texts: pa.StringArray) -> bytes:
 
 
 def _with_point(numbers: pa.StringArray) -> pa.StringArray:
-    """Whole numbers as `2.0`, so that a reader sees that they are not integers."""
+    """Return whole numbers as `2.0`, so that a reader sees that they are not integers."""
     is_whole = pc.match_substring_regex(numbers, r"^-?\d+$")
     return pc.if_else(is_whole, pc.binary_join_element_wise(numbers, ".0", ""), numbers)
 
@@ -118,7 +118,7 @@ def _text_or_null(column: pa.Array, kind: types.Type, options: JsonOptions) -> p
 
 
 def _numbers(column: pa.FloatingPointArray, options: JsonOptions) -> pa.StringArray:
-    """Numbers as JSON has them; those that it has not are NULL, or a text if the options say so."""
+    """Return numbers in JSON; values that JSON lacks become NULL, or text if the options say so."""
     is_finite = pc.is_finite(column)
     texts = _with_point(pc.if_else(is_finite, column, pa.scalar(None, column.type)).cast(pa.string()))
     if options.non_finite == "null" or pc.all(is_finite).as_py() is not False:
@@ -176,7 +176,7 @@ def _escaped(column: pa.StringArray) -> pa.StringArray:
 
 
 def _one_line(column: pa.StringArray) -> pa.StringArray:
-    """JSON text as it is, but for line breaks, which may only stand between its tokens."""
+    """Return JSON text without line breaks, which can only be between its tokens."""
     contents = _contents(column)
     for mark in ("\n", "\r"):
         if mark.encode() in contents:

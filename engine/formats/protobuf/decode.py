@@ -43,7 +43,7 @@ class ProtobufDecoder:
         self._make = message_class(options)
 
     def decode_lines(self, block: bytes) -> Decoded:
-        """Protobuf is binary: there are no lines of it."""
+        """Raise: Protobuf is binary and has no lines."""
         raise TypeError("Protobuf has no lines")
 
     def decode_messages(self, payloads: pa.BinaryArray) -> Decoded:

@@ -50,7 +50,7 @@ class ProtobufEncoder:
             self._header = _registered(self._make.DESCRIPTOR, subject)
 
     def encode_lines(self, rows: pa.RecordBatch) -> bytes:
-        """Protobuf is binary: there are no lines of it."""
+        """Raise: Protobuf is binary and has no lines."""
         raise TypeError("Protobuf has no lines")
 
     def encode_messages(self, rows: pa.RecordBatch) -> pa.BinaryArray:
@@ -253,7 +253,7 @@ def _seconds(length: timedelta) -> dict[str, int]:
 
 
 def _length(length: timedelta) -> dict[str, int]:
-    """As a Duration: both parts have the sign of the whole."""
+    """Return a Duration, of which both parts have the sign of the whole."""
     parts = _seconds(abs(length))
     return parts if length >= timedelta(0) else {name: -part for name, part in parts.items()}
 

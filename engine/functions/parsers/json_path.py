@@ -139,7 +139,7 @@ def by_index(index: int) -> Selector:
 
 
 def by_slice(start: int | None, end: int | None, step: int) -> Selector:
-    """Elements of an array, as Python slices it; nothing when the step is zero."""
+    """Select elements of an array, like a Python slice; none if the step is zero."""
 
     def select_elements(_: Json, value: Json) -> Iterator[Json]:
         if isinstance(value, list) and step:

@@ -165,5 +165,5 @@ def from_postgres(pattern: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Letters, and what Java might read as more than itself, in quotes."""
+    """Quote letters, and characters that Java might interpret."""
     return re.sub(r"[A-Za-z'#{}\[\]%]+", lambda letters: "'" + letters[0].replace("'", "''") + "'", text)

@@ -176,12 +176,13 @@ def _follow(maintenance: Maintenance, status: Status, now: datetime, policy: Pol
 
 
 def _abandon(maintenance: Maintenance, failure: Failure) -> Action:
-    """A rescale leaves the job as it was. To go on without a restore would write what the owner wants undone."""
+    """Return the action after failed maintenance. A failed rescale leaves the job unchanged. After a failed restore the
+    job must not continue: it would write what the owner wants undone."""
     return AbandonRescale(failure) if isinstance(maintenance.task, Repartition) else GiveUp(failure)
 
 
 def _at_rest(desired: Pipeline, status: Status) -> Action:
-    """Nothing runs. A savepoint may be put in place without starting."""
+    """Decide while nothing runs. A savepoint may be restored without a start."""
     if desired.stop == "none":
         return _start(desired, status)
     if desired.restore is not None:
@@ -205,7 +206,7 @@ def _is_asked_again(desired: Pipeline, status: Status) -> bool:
 
 
 def _while_up(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
-    """A run is to be launched, is starting or is under way."""
+    """Decide while a run is to be launched, is starting or is running."""
     match observation.process:
         case Process.NONE if status.state is State.SCHEDULING:
             return _after_run(desired, status)
@@ -238,7 +239,7 @@ def _sickness(status: Status, observation: Observation, policy: Policy) -> Failu
 
 
 def _reason_to_leave(desired: Pipeline, status: Status) -> Action | None:
-    """Why a healthy run must end: a stop, a savepoint to go back to, a new version, a restart, another parallelism."""
+    """Return why a healthy run must end: a stop, a restore, a new version, a restart, another parallelism."""
     match desired.stop:
         case "force":
             return Kill(State.STOPPING)
@@ -260,7 +261,7 @@ def _reason_to_leave(desired: Pipeline, status: Status) -> Action | None:
 def _while_leaving(
     desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
 ) -> Action:
-    """A run is on its way out. Its last committed epoch is its checkpoint, however it ends."""
+    """Decide while a run is ending. Its last committed epoch is its checkpoint, however it ends."""
     match observation.process:
         case Process.NONE:
             return _after_run(desired, status)
@@ -276,14 +277,14 @@ def _while_leaving(
 
 
 def _after_run(desired: Pipeline, status: Status) -> Action:
-    """The old run has left: rest, or start the next one."""
+    """Decide after the old run has ended: stop, or start the next one."""
     if desired.stop != "none" and desired.restore is None:
         return MarkStopped()
     return _start(desired, status)
 
 
 def _insist(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
-    """The run has been asked to end and has not yet: wait, ask more firmly, or kill."""
+    """Decide while a run has not yet followed a request to end: wait, escalate, or kill."""
     late = _is_late(desired, status, observation, now, policy) or observation.silence > policy.heartbeat_limit
     if late or (desired.stop == "force" and status.state is not State.STOPPING):
         return Kill(State.STOPPING)
@@ -306,7 +307,7 @@ def _is_late(desired: Pipeline, status: Status, observation: Observation, now: d
 def _after_unasked_end(
     desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
 ) -> Action:
-    """A run has ended that was not asked to."""
+    """Decide after a run has ended without a request."""
     match observation.goodbye:
         case Goodbye("finished"):
             return Finish()
@@ -378,7 +379,8 @@ def backoff(failures: int, policy: Policy) -> timedelta:
 def _while_recovering(
     desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy
 ) -> Action:
-    """A run has failed. The next one starts when the old one is surely gone and the pause is over."""
+    """Decide after a run has failed. The next one starts once the old one has certainly ended and the delay has
+    passed."""
     match observation.process:
         case Process.GONE:
             return _after_unasked_end(desired, status, observation, now, policy)

@@ -235,7 +235,7 @@ def at_end(progress: Progress) -> Progress:
 
 
 def least_complete(progress: Progress) -> datetime | None:
-    """Up to where all sinks are complete; None while that is not known of each."""
+    """Return the instant up to which all sinks are complete; None if it is unknown for one of them."""
     return _least([sink.complete_until for sink in progress.sinks.values()])
 
 

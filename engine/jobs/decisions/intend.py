@@ -149,7 +149,7 @@ def _accepted(task: MaintenanceTask, desired: Pipeline, status: Status) -> tuple
 
 
 def _restored(desired: Pipeline, status: Status) -> tuple[Pipeline, Status]:
-    """The job stands at a savepoint: what it did after it is no longer true."""
+    """Return the job after a restore: its progress after the savepoint is discarded."""
     parallelism = desired.restore.parallelism if desired.restore else status.parallelism
     return replace(desired, restore=None), replace(status, parallelism=parallelism, progress=Progress())
 

@@ -140,7 +140,8 @@ class Pushed:
         return replace(self, state=replace(self.state, doubt=doubt))
 
     def succeeded(self, at: datetime | None, event: int | None = None) -> Pushed:
-        """Airflow has stored what was to be pushed as this event; without an instant there was nothing to be stored."""
+        """Record that Airflow has stored the notification as this event; without an instant there was nothing to
+        store."""
         state = self.state
         return replace(self, state=PushState(pushed_at=at or state.pushed_at, newest=event or state.newest))
 

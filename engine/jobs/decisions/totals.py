@@ -116,7 +116,7 @@ def _sum(before: int | None, further: int | None) -> int | None:
 
 
 def _growth(before: int | None, now: int | None) -> int | None:
-    """By how much a count has grown; one of an older state begins at what it says."""
+    """Return the growth of a count; a count without a previous value has grown by all of it."""
     return None if now is None else max(0, now - (before or 0))
 
 

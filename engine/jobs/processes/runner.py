@@ -204,7 +204,8 @@ class LocalRunner:
         return holder if holder.generation == run.generation else None
 
     def look(self, run: Run) -> Process:
-        """Alive while the recorded process lives; orphaned while only processes it started do."""
+        """Return the status of a run's process: alive while the recorded process lives, orphaned while only its child
+        processes do."""
         if run.pid is None:
             return Process.GONE
         birth = processes.born(run.pid)

@@ -33,12 +33,12 @@ class _UnleftJava(BaseModel):
 
 
 def note_java(lock: Path, pid: int) -> None:
-    """From now on something may be under way in that Java, for who holds the lock."""
+    """Record that the holder of the lock may have work in that JVM from now on."""
     _record(lock).write_text(_UnleftJava(pid=pid, born=processes.born(pid)).model_dump_json())
 
 
 def forget_java(lock: Path) -> None:
-    """Nothing is under way any more. The caller still holds the lock."""
+    """Record that no work is left in the JVM. The caller still holds the lock."""
     _record(lock).unlink(missing_ok=True)
 
 

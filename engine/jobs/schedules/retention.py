@@ -96,7 +96,7 @@ def decide_fates(savepoints: Sequence[HeldSavepoint], policy: Retention, now: da
 
 
 def _needed(savepoint: HeldSavepoint, sound: Sequence[HeldSavepoint], *, has_later: bool) -> str | None:
-    """Why a savepoint stays whatever the policy says; None where the policy decides."""
+    """Return why a savepoint stays regardless of the policy; None if the policy decides."""
     if savepoint.in_use is not None:
         return savepoint.in_use
     if savepoint.state == "pending":

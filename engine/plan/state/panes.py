@@ -161,9 +161,9 @@ def columns_of_aggregate(aggregate: Aggregate) -> tuple[WindowColumn, ...] | Non
 
 
 def origins_of(old: Aggregate, new: Aggregate, first: int) -> Iterator[str | None]:
-    """For each column of an aggregate how it is made of those of the same one over narrower numbers, the first of which
-    has the place `first`: as it is there, or cast to its type; from what was a whole number, which had no column that
-    says whether there is any. None where it cannot be made."""
+    """Return how to build each column of an aggregate from those of the same one over narrower numbers, whose first
+    column has the position `first`: unchanged, cast to its type, or from a whole number, which had no column for
+    absence. None if it cannot be built."""
     before, after = columns_of_aggregate(old) or (), columns_of_aggregate(new) or ()
     if len(before) < len(after):
         scale = old.arguments[0].type.scale if isinstance(old.arguments[0].type, Decimal) else 0

@@ -63,7 +63,7 @@ def mark_of(kind: Type) -> str | None:
 
 
 def apart(text: str) -> tuple[str, Sequence[str]]:
-    """A text without its marks, and the marks; those that stand side by side are of one number."""
+    """Split a text into the text without its marks, and the marks; adjacent marks belong to one number."""
     return _RUN.sub("", text), _RUN.findall(text)
 
 

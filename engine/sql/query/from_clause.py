@@ -161,7 +161,7 @@ def rename_columns(relation: Relation, alias: exp.Expr | None, script: Script) -
 def _read_joined(
     queries: QueryReader, first: exp.Expr, joins: Sequence[exp.Join], where: Sequence[exp.Expr]
 ) -> ScopedRows:
-    """Relations joined from left to right. All of them are looked at, so that every complaint is heard."""
+    """Return relations joined from left to right. All of them are read, so that every error is collected."""
     if len(joins) > MAX_LEVELS:
         raise TooLargeError(f"a FROM has {len(joins)} joins", hint=f"at most {MAX_LEVELS} are planned")
     complaints = Complaints()
@@ -282,7 +282,7 @@ def join_lookup(clause: JoinClause, left: ScopedRows, table: LookupTable, alias:
 
 
 def refuse_lookup(name: str, *, is_joined: bool) -> JoinError:
-    """Why a lookup table cannot be read as if it were a stream."""
+    """Return the error for a lookup table that is read like a stream."""
     message = (
         "a lookup table must be on the right side of an inner or left join"
         if is_joined

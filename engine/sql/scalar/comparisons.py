@@ -195,7 +195,7 @@ def translate_nested(node: exp.Expr, translate: Translate, make_call: MakeCall) 
 
 
 def _joined(left: Expr, right: Expr, make_call: MakeCall) -> Expr:
-    """`||` puts arrays, or an array and an element, behind each other; for all else it makes text."""
+    """Return the call for `||`, which concatenates arrays, appends elements, or else concatenates text."""
     match left.type, right.type:
         case types.Array(), types.Array():
             return make_call("array_concat", [left, right])

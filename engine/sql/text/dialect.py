@@ -50,7 +50,8 @@ _SPECIAL_CALLS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION"
 
 
 def _typed_literal(_: object, value: exp.Expression, to: exp.DataType) -> exp.Expression:
-    """`DATE '2024-01-01'::TEXT` is the text of a day, although the parser applies the cast to the literal first."""
+    """Parse `DATE '2024-01-01'::TEXT` as the text of a day, although the parser applies the cast to the literal
+    first."""
     literal = value
     while not isinstance(literal, exp.Literal):
         literal = literal.this
@@ -175,7 +176,8 @@ class Arroyo(Postgres):
             return _starting_at(super()._parse_select(*args, **kwargs), token)
 
         def _parse_interval_span(self, this: exp.Expression, *args: object, **kwargs: object) -> exp.Expression:
-            """The parser keeps only the first length of a text such as "1 day 2 hours", so the text is kept, too."""
+            """Parse an interval, and store its text: the parser reads only the first length of a text such as "1 day 2
+            hours"."""
             interval: exp.Expression = super()._parse_interval_span(this, *args, **kwargs)
             if this.is_string:
                 interval.meta["written"] = this.name
@@ -205,7 +207,8 @@ class Arroyo(Postgres):
             return _starting_at(super()._parse_constraint(), token)
 
         def _parse_generated_as_identity(self) -> exp.Expression:
-            """`GENERATED ALWAYS AS (expression)`, with STORED or VIRTUAL behind it, which both mean the same here."""
+            """Parse `GENERATED ALWAYS AS (expression)`, with an optional STORED or VIRTUAL, which mean the same
+            here."""
             constraint: exp.Expression = super()._parse_generated_as_identity()
             self._match_texts({"STORED", "VIRTUAL"})
             value = constraint.args.get("expression")

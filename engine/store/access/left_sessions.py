@@ -28,5 +28,5 @@ def add(connection: Connection, seal_hash: str, until: datetime, now: datetime) 
 
 
 def read(connection: Connection) -> Mapping[str, datetime]:
-    """Until when each must be remembered, by the hash of its seal."""
+    """Return until when each session must be remembered, by the hash of its seal."""
     return {row.seal_hash: row.until for row in connection.execute(select(LEFT_SESSIONS))}

@@ -96,7 +96,7 @@ class StoredEvent:
 
 
 def page(connection: Connection, filters: EventQuery, limit: int) -> Sequence[StoredEvent]:
-    """Events of pipelines that are there, newest first; those after an event from the oldest on."""
+    """Return events of existing pipelines, newest first; with `after`, those after that event, oldest first."""
     named = (PIPELINES.c.id.label("pipeline_id"), PIPELINES.c.name.label("pipeline"))
     query = select(EVENTS, *named).join(PIPELINES, PIPELINES.c.job_id == EVENTS.c.job_id).limit(limit)
     query = query.order_by(EVENTS.c.id.desc() if filters.after is None else EVENTS.c.id)

@@ -36,7 +36,7 @@ class StoredRecords:
     directory: DataDirectory
 
     def active(self) -> Sequence[JobRecord]:
-        """Jobs that are not at rest, and those at rest of which something else is desired."""
+        """Return the jobs that are not stopped, and the stopped ones whose desired state has changed."""
         with self.database.reading() as connection:
             return _records(connection, _ACTIVE)
 
@@ -188,7 +188,7 @@ def _is_current(connection: Connection, record: JobRecord) -> bool:
 
 
 def _save_run(connection: Connection, before: Run | None, after: Run | None) -> None:
-    """A new generation closes the one before it."""
+    """Store a run; a new generation closes the previous one."""
     if after is None:
         return
     if before is None or before.generation != after.generation:

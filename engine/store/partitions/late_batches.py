@@ -136,11 +136,11 @@ def _written(sinks: Mapping[str, Sequence[Sequence[int]]]) -> str:
 
 
 def _seen(pipeline_id: str, what: ColumnElement[int]) -> Select[Any]:
-    """Something of those up to which they have heard who want to."""
+    """Return a query over the last seen batches of the consumers that reopen buckets for late rows."""
     return select(what).where(CONSUMERS.c.pipeline_id == pipeline_id, CONSUMERS.c.late == "reopen")
 
 
 def _seen_by_all(connection: Connection, pipeline_id: str) -> int | None:
-    """Up to which batch all have heard who want to; None when nobody does."""
+    """Return the last batch that all consumers of late rows have seen; None if there are no such consumers."""
     seen: int | None = connection.execute(_seen(pipeline_id, func.min(CONSUMERS.c.late_seen))).scalar_one()
     return seen

@@ -161,8 +161,8 @@ def deliver(connection: Connection, consumer: Consumer, delivery: Delivery) -> N
 
 
 def supersede(connection: Connection, consumer: Consumer, start: datetime, void_since: int | None) -> str | None:
-    """Something else is told of a bucket, which takes back all that was told of it before where it has a number for
-    that; the certificate of what was told of it last, if anything was."""
+    """Record that a newer delivery supersedes those of a bucket, and voids them if it has a number for that. Return the
+    certificate of the last one, if there was one."""
     of_bucket = and_(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.bucket_start == start)
     before = update_rows(DELIVERIES).where(of_bucket, DELIVERIES.c.is_newest).values(is_newest=False)
     certificate_id: str | None = connection.execute(before.returning(DELIVERIES.c.certificate_id)).scalar_one_or_none()

@@ -46,9 +46,9 @@ def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set
 def voided_by_requests(
     connection: Connection, records: Sequence[JobRecord], directory: DataDirectory
 ) -> Mapping[str, Sequence[Certificate]]:
-    """For each pipeline, the certificates that go with what somebody has asked for and what is not done yet: a restore,
-    a version that gives up the state of another plan, or one with which a source begins anew. As many statements for
-    many records as for one, and a further one for each that is to be restored."""
+    """Return, for each pipeline, the certificates that a pending request will void: a restore, a version that discards
+    the state of another plan, or one with which a source is read from the start. The number of statements does not
+    depend on the number of records, except for one per restore."""
     going_back = {record.pipeline.id: record.pipeline.restore for record in records if record.pipeline.restore}
     changing = [record for record in records if record.pipeline.restore is None and _changes_version(record)]
     plans = _plans(connection, changing)
@@ -96,9 +96,9 @@ def begin(connection: Connection, before: JobRecord, at: datetime, directory: Da
 
 
 def begun(connection: Connection, run: Run, history: History, at: datetime) -> None:
-    """A run has begun, or gone on with, a history at an epoch: void what stands on the same epochs of others, or on
-    epochs that it has not come from, and what stands on rows that come again since a source has begun anew with this
-    version."""
+    """Void what a new or continued lineage of a run makes invalid from an epoch on: certificates of the same epochs of
+    other lineages, or of epochs that are not its ancestors, and those over rows that are repeated since a source is
+    read from the start with this version."""
     voided = [*certificates.void_others(connection, run.pipeline_id, history, at)]
     late_batches.forget(connection, run.pipeline_id, history.first_epoch - 1, but_of=history.id)
     late_batches.forget_others(connection, run.pipeline_id, history)

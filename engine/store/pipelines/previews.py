@@ -24,7 +24,7 @@ def add(connection: Connection, pipeline_id: str, until: datetime) -> None:
 
 
 def until(connection: Connection, pipeline_id: str) -> datetime | None:
-    """Until when a preview is kept; None of a pipeline that is none."""
+    """Return until when a preview lives; None for a pipeline that is none."""
     return connection.execute(
         select(PREVIEWS.c.until).where(PREVIEWS.c.pipeline_id == pipeline_id)
     ).scalar_one_or_none()

@@ -98,15 +98,15 @@ class Rehearsal:
         return self.state in OPEN
 
     def played(self, at: datetime, report: Mapping[str, Any], shown: str) -> Rehearsal:
-        """As it is once it was played to its end."""
+        """Return the rehearsal as completed."""
         return replace(self, state="done", ended_at=at, report=report, shown=shown)
 
     def failed(self, at: datetime, code: str, message: str, hint: str | None) -> Rehearsal:
-        """As it is once it has failed."""
+        """Return the rehearsal as failed."""
         return replace(self, state="failed", ended_at=at, code=code, message=message, hint=hint)
 
     def given_up(self, at: datetime, error: EngineError) -> Rehearsal:
-        """As it is once it was ended for that reason."""
+        """Return the rehearsal as ended for that reason."""
         return self.failed(at, error.code, error.message, error.hint)
 
 

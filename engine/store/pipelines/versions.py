@@ -222,7 +222,7 @@ def plans(connection: Connection, numbers: Sequence[tuple[str, int]]) -> Mapping
 def outlines(
     connection: Connection, numbers: Sequence[tuple[str, int]], *, with_texts: bool, with_graph: bool
 ) -> Mapping[str, Outline]:
-    """Some versions without what is long, unless it is asked for; by pipeline."""
+    """Return some versions, by pipeline, without the long fields unless they are requested."""
     short = [VERSIONS.c.pipeline_id, VERSIONS.c.settings, VERSIONS.c.checkpoint_interval]
     texts = [VERSIONS.c.query, VERSIONS.c.udfs] if with_texts else [null().label("query"), null().label("udfs")]
     graph = VERSIONS.c.graph if with_graph else null().label("graph")

@@ -95,7 +95,7 @@ class Every(Mergeable):
         return [pa.array(groups.sum_of(weights * true)), pa.array(groups.sum_of(weights * false))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """NULL when there is no value."""
+        """Return the results; NULL if there is no value."""
         true, false = (column.to_numpy(zero_copy_only=False) for column in columns)
         result = true > 0 if self.any_will_do else false == 0
         return pa.array(result, mask=(true == 0) & (false == 0))
@@ -119,7 +119,7 @@ class ExclusiveOr:
         return self._fold(bits, counts, groups)
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """NULL when there is no value."""
+        """Return the results; NULL if there is no value."""
         counts = columns[1].to_numpy(zero_copy_only=False)
         return pa.array(columns[0].to_numpy(zero_copy_only=False), mask=counts == 0).cast(self.type)
 

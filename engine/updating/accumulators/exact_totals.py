@@ -62,7 +62,7 @@ class Whole:
         return [*map(pa.array, _carry(limbs)), pa.array(counts)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """NULL when there is no number. Raises SumOverflowError when the sum does not fit."""
+        """Return the results; NULL if there is no number. Raise SumOverflowError if the sum does not fit."""
         *limbs, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
         if self.mean:
             return self._means(limbs, counts)
@@ -191,7 +191,7 @@ class Floats:
         return [*_exact([sums, lacking], groups), *(pa.array(groups.sum_of(count)) for count in counts)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """NULL when there is no number."""
+        """Return the results; NULL if there is no number."""
         sums, lacking, plus, minus, none, counts = (column.to_numpy(zero_copy_only=False) for column in columns)
         result = sums + lacking
         result = np.where(plus > 0, np.inf, np.where(minus > 0, -np.inf, result))

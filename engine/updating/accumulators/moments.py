@@ -69,7 +69,7 @@ class Moments:
         return [*map(pa.array, _about([*centres, *summed], count, means)), pa.array(count)]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """NULL where the function has no value."""
+        """Return the results; NULL where the function is undefined."""
         y, x, _, _, yy, xx, xy, count = (column.to_numpy(zero_copy_only=False) for column in columns)
         spread = Spread(count, y, x, np.maximum(yy, 0), np.maximum(xx, 0), xy)
         with np.errstate(all="ignore"):
@@ -195,7 +195,7 @@ def _median(kind: Type, rows: Sequence[Row]) -> object:
 
 
 def _percentile(kind: Type, rows: Sequence[Row]) -> object:
-    """Half-way between the values on both sides of the share."""
+    """Return the mean of the values on both sides of the share."""
     if not rows:
         return None
     values, share = sorted(row[0] for row in rows), Decimal(repr(float(rows[0][1])))
