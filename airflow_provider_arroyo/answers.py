@@ -48,7 +48,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def from_micros(value: object) -> object:
-    """Microseconds since 1970 as an aware instant; anything else is left for the check that follows."""
+    """Convert microseconds since 1970 to an aware instant; leave anything else to the validation that follows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _EPOCH + timedelta(microseconds=value)
     return value
@@ -199,7 +199,8 @@ def read(kind: type[T], data: object) -> T:
 
 
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Made when the first answer of its kind comes: all of them take as long as all else that a DAG file imports."""
+    """Return the adapter of a type, which is created for the first answer: creating all of them would double the import
+    time of a DAG file."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]

@@ -51,7 +51,7 @@ def ask(
 
 
 def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | None) -> NoReturn:
-    """Before Airflow 3.3 the triggerer looks for the answer."""
+    """Defer to the triggerer, which waits for the answer before Airflow 3.3."""
     from airflow.providers.standard.triggers.hitl import HITLTrigger  # noqa: PLC0415
     from airflow.sdk.timezone import utcnow  # noqa: PLC0415
 

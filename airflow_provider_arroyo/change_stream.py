@@ -237,7 +237,8 @@ def concerns(wait: Wait, change: Mapping[str, Any]) -> bool:
 
 
 def may_end(wait: Wait, change: Mapping[str, Any], now: Clock = lambda: datetime.now(UTC)) -> bool:
-    """False only for a job that runs on and whose output is known not to have come as far as a gate."""
+    """Whether a wait may be over. False only for a job that continues and whose output is known not to have reached a
+    gate."""
     job = change.get("job")
     match wait:
         case UntilWatermarks(gates):

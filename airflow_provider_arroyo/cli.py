@@ -62,7 +62,7 @@ def get_commands() -> list[CLICommand]:
 
 
 def list_pipelines(arguments: Namespace) -> None:
-    """A line for each pipeline."""
+    """Print a line for each pipeline."""
     from airflow_provider_arroyo.airflow_versions import AirflowException  # noqa: PLC0415 - see above
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415
 
@@ -90,7 +90,7 @@ def _all_pipelines(hook: ArroyoHook) -> Iterator[Pipeline]:
 
 
 def plan(arguments: Namespace) -> None:
-    """The plan of an upgrade, as the control plane makes it."""
+    """Print the plan of an upgrade, as the control plane makes it."""
     from airflow_provider_arroyo.airflow_versions import AirflowException  # noqa: PLC0415 - see above
     from airflow_provider_arroyo.approval import plan_upgrade  # noqa: PLC0415
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415

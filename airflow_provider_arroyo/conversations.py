@@ -79,7 +79,8 @@ class Backoff:
     most: timedelta = timedelta(seconds=20)
 
     def pause(self, failures: int, chance: Callable[[], float] = random.random) -> Pause:
-        """Half of the doubled time for certain, the other half by chance, so that waiters do not come back at once."""
+        """Return half of the doubled pause, plus a random part of the other half, so that waiters do not return at the
+        same time."""
         full = min(self.most, self.first * 2 ** min(failures - 1, 16))
         return Pause(full / 2 + full / 2 * chance())
 

@@ -126,7 +126,7 @@ def _start(data_dir: Path, command: Sequence[str], within: timedelta) -> Endpoin
 
 
 def _environment() -> dict[str, str]:
-    """This environment without Airflow's own settings: connections in them are no business of a user's SQL."""
+    """Return this environment without Airflow's own settings: a user's SQL must not read connections in them."""
     return {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
 
 

@@ -106,7 +106,7 @@ Event: TypeAlias = Reached | Ended | TimedOut | Broken
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Made where the first event is stored: it takes too long for every file that imports a task."""
+    """Return the adapter, which is created for the first event: it would slow down every file that imports a task."""
     return TypeAdapter(Annotated[Event, Discriminator("kind")])
 
 

@@ -145,5 +145,5 @@ def _least(instants: Sequence[datetime | None]) -> datetime | None:
 
 
 def _whole(length: timedelta) -> timedelta:
-    """In whole seconds: nobody reads the others."""
+    """Return whole seconds, which are precise enough for readers."""
     return timedelta(seconds=int(length.total_seconds()))

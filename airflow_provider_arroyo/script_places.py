@@ -221,7 +221,7 @@ def _place_of_files(path: str) -> str | None:
 
 
 def _place_of_topic(brokers: str, topic: str) -> str | None:
-    """As the control plane names it: by the first of its brokers in the order of the alphabet."""
+    """Return the URI by which the control plane names a topic: by the first of its brokers in alphabetical order."""
     servers = [broker.strip().lower() for broker in brokers.split(",") if broker.strip()]
     if not servers or not _is_known(brokers) or not _TOPIC.fullmatch(topic):
         return None

@@ -25,7 +25,7 @@ def view_of(conn_id: str, pipeline: object) -> str:
 
 
 def root_path() -> str:
-    """Below which path Airflow is served; empty for none."""
+    """Return the path below which Airflow is served; empty for none."""
     return urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
 
 

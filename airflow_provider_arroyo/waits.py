@@ -115,7 +115,7 @@ class LagBounds:
         return within and (self.at_least is None or (current >= self.at_least and least >= self.at_least - self.slack))
 
     def describe(self) -> str:
-        """In words, for a log line."""
+        """Describe the bounds for a log line."""
         bound = f"at most {self.at_most}" if self.at_most is not None else f"at least {self.at_least}"
         return f"{bound} for {self.steady}" if self.steady else bound
 
@@ -283,7 +283,7 @@ Wait: TypeAlias = (
 
 @cache
 def _waits() -> TypeAdapter[Wait]:
-    """Made where the first wait is stored: it takes too long for every file that imports a task."""
+    """Return the adapter, which is created for the first wait: it would slow down every file that imports a task."""
     return TypeAdapter(Annotated[Wait, Discriminator("kind")])
 
 

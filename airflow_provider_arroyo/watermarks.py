@@ -68,7 +68,7 @@ class Certificate:
     """OpenLineage run of the pipeline, as Airflow's OpenLineage provider reads it in the extra of an event."""
 
     def summary(self) -> dict[str, Any]:
-        """As it crosses from a trigger to a worker, and into XCom."""
+        """Return the form that passes from a trigger to a worker, and into XCom."""
         return {
             "id": self.id,
             "pipeline": self.pipeline_id,

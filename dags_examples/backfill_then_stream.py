@@ -30,7 +30,7 @@ FROM (SELECT tumble(INTERVAL '1 hour') AS w, shop, count(*) AS orders FROM order
 
 @task(retries=1)
 def write_orders(folder: str) -> None:
-    """Two days of orders, one every hour."""
+    """Write two days of orders, one every hour."""
     target = Path(folder) / "orders"
     target.mkdir(parents=True, exist_ok=True)
     lines = [f'{{"at": "2026-01-0{day}T{hour:02}:30:00Z", "shop": "a"}}\n' for day in (1, 2) for hour in range(24)]

@@ -39,7 +39,7 @@ class Account:
     last_told: float = 0.0
 
     def tell(self, text: str, mark: str = " ") -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._clear()
         self.out.write(f"{self._time()} {mark} {text}\n")
         self._draw()

@@ -165,7 +165,7 @@ def _serve(
     changes, last_calls = Changes(), LastCalls()
 
     def stepped(pipeline_id: str) -> None:
-        """A job has taken a step: tell those who wait for it."""
+        """Notify those who wait for a job that has advanced."""
         changes.notify(pipeline_id)
         take_savepoints.take_due(context, pipeline_id)
         go_back.go_back_if_failed(context, pipeline_id)
@@ -277,7 +277,7 @@ def _serve(
 
 
 def _spares(pipeline: PipelineSettings, directory: DataDirectory) -> SpareDrivers:
-    """Drivers in reserve; none where drivers are not the engine's own."""
+    """Return the spare drivers; none if drivers are not the engine's own."""
     count = 0 if pipeline.driver_command else pipeline.spare_drivers
     return SpareDrivers(directory, count, lambda: driver_environment(os.environ, pipeline.driver_environment))
 
@@ -385,7 +385,7 @@ def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
 
 
 def _bind(api: ApiSettings, directory: DataDirectory) -> socket.socket:
-    """With port 0 the last port is taken again if it is free, since clients may know it."""
+    """Bind the port. With port 0 the last port is reused if it is free, since clients may know it."""
     family = socket.AF_INET6 if ":" in api.host else socket.AF_INET
     if api.port == 0:
         with suppress(OSError, ValueError):
@@ -407,7 +407,7 @@ def _url(listener: socket.socket) -> str:
 
 
 def _hosts(api: ApiSettings) -> frozenset[str] | None:
-    """The host names a request may have. Behind an address of its own, a server cannot know its names."""
+    """Return the host names that a request may have; None behind another address, whose names are unknown."""
     if not is_loopback(api.host) and not api.allowed_hosts:
         return None
     return _LOOPBACK | {api.host.lower()} | {host.lower() for host in api.allowed_hosts}

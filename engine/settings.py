@@ -22,7 +22,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def _duration(value: object) -> object:
-    """`500ms`, `10s`, `2m`, `1h` and plain seconds; anything else is left to pydantic."""
+    """Parse `500ms`, `10s`, `2m`, `1h` and plain seconds; leave anything else to pydantic."""
     if isinstance(value, str) and (length := re.fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d)?\s*", value)):
         return timedelta(seconds=float(length[1]) * _UNITS[length[2] or "s"])
     return value

@@ -63,7 +63,7 @@ class _StreamingSqlDecoratedOperator(DecoratedOperator, StreamingSqlOperator):
         return StreamingSqlOperator.execute(self, context)
 
     def execute_approved(self, context: Context, event: Any = None) -> dict[str, Any]:
-        """Back with a person's answer, in another process: the function is asked again."""
+        """Complete the deployment with a person's answer; since this is another process, call the function again."""
         self._ask_for_script(context)
         return StreamingSqlOperator.execute_approved(self, context, event)
 

@@ -70,7 +70,7 @@ def producers_of(folder: Folder) -> Producers:
 
 
 def consumers_of(folder: Folder) -> Iterator[Consumer]:
-    """The DAGs that are scheduled on assets."""
+    """Yield the DAGs that are scheduled on assets."""
     for file in folder.files:
         for dag in dags_of(file):
             place = dag.keywords.get("schedule")
@@ -83,7 +83,7 @@ def consumers_of(folder: Folder) -> Iterator[Consumer]:
 
 
 def asset_of(folder: Folder, file: DagFile, task: Task) -> str | None:
-    """The asset that a task makes events of."""
+    """Return the asset for which a task creates events."""
     return _name(folder, file, task.argument("partitions"))
 
 
@@ -134,7 +134,7 @@ def _name(folder: Folder, file: DagFile, node: ast.expr | None) -> str | None:
 
 
 def _definition(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
-    """The decorator that makes an asset of a function."""
+    """Return the decorator that makes an asset of a function."""
     for decorator in function.decorator_list:
         if _is_call(decorator, "asset"):
             return decorator
@@ -158,6 +158,6 @@ def _is_call(node: ast.AST, name: str) -> bool:
 
 
 def consumer_name(file: DagFile, call: Call) -> str | None:
-    """The name under which the control plane keeps how far a task or a watcher is; None for a template."""
+    """Return the name under which the control plane stores the progress of a task or a watcher; None for a template."""
     text = file.text(call.keywords.get("consumer"))
     return None if text is None or "{" in text else text

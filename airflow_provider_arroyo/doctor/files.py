@@ -90,7 +90,7 @@ class DagFile:
         return node
 
     def text(self, node: ast.expr | None) -> str | None:
-        """The text of an expression, as far as the file has it."""
+        """Return the text of an expression, as far as the file contains it."""
         match self.value(node):
             case ast.Constant(value=str() as text):
                 return text
@@ -105,7 +105,7 @@ class DagFile:
 
 
 def read_dag_file(path: Path) -> DagFile:
-    """The file; raises SyntaxError, OSError or ValueError where it is none."""
+    """Read a file; raise SyntaxError, OSError or ValueError if it is no DAG file."""
     file = DagFile(path, ast.parse(path.read_bytes(), str(path)))
     for statement in file.tree.body:
         match statement:
@@ -128,21 +128,21 @@ def read_dag_file(path: Path) -> DagFile:
 
 
 def calls_of(file: DagFile, name: str) -> Iterator[Call]:
-    """The calls of what is called so."""
+    """Yield the calls of that name."""
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Call) and _name(node) == name:
             yield _call(file, node)
 
 
 def dags_of(file: DagFile) -> Iterator[Call]:
-    """The calls that make DAGs: of the class, and of the decorators, `asset` and `asset.multi` among them."""
+    """Yield the calls that create DAGs: of the class, and of the decorators, including `asset` and `asset.multi`."""
     for name in ("DAG", "dag", "asset"):
         yield from calls_of(file, name)
     yield from (call for call in calls_of(file, "multi") if ast.unparse(call.node.func).endswith("asset.multi"))
 
 
 def _only_dag(file: DagFile) -> Call | None:
-    """The DAG of a file that makes one, for tasks that stand outside of it."""
+    """Return the DAG of a file that creates one, for tasks outside of it."""
     dags = list(calls_of(file, "DAG"))
     return dags[0] if len(dags) == 1 else None
 
@@ -238,7 +238,7 @@ class Folder:
         return self._member(module, imported.member, seen | {file.path})
 
     def _owner(self, file: DagFile, node: ast.expr) -> DagFile | None:
-        """The module that a name stands for: `assets`, or `shop.assets` as it was imported."""
+        """Return the module that a name means: `assets`, or `shop.assets` as it was imported."""
         name = ast.unparse(node)
         match file.imports.get(name):
             case Imported(module, None, level):
@@ -248,7 +248,8 @@ class Folder:
         return None
 
     def _find(self, file: DagFile, module: str, level: int) -> DagFile | None:
-        """A module as a file imports it: from its own package, or from a folder above that Airflow may have it from."""
+        """Return a module as a file imports it: from its own package, or from a parent folder from which Airflow may
+        import."""
         for folder in file.path.parents[level - 1 : level] if level else self._above(file):
             place = folder.joinpath(*module.split(".")) if module else folder
             for path in (place.parent / f"{place.name}.py", place / "__init__.py"):

@@ -41,7 +41,7 @@ _SECRET_TEMPLATE = re.compile(
 
 
 def naive_instants(file: DagFile) -> Iterator[Finding]:
-    """An instant without a zone is taken as UTC, whatever the zone of the DAG is."""
+    """Report instants without a zone, which are taken as UTC, whatever the zone of the DAG is."""
     for task in file.tasks:
         for name in INSTANTS:
             node = file.value(task.argument(name))
@@ -56,7 +56,7 @@ def naive_instants(file: DagFile) -> Iterator[Finding]:
 
 
 def gates_within_windows(file: DagFile) -> Iterator[Finding]:
-    """A gate on the end of a data interval says nothing of a window that is open then."""
+    """Report gates on the end of a data interval while a window is open, about which they say nothing."""
     scripts = {file.text(task.argument("pipeline")): _script(file, task) for task in file.tasks if task.argument("sql")}
     for task in file.tasks:
         if not waits_for_interval(file, task) or task.dag is None:
@@ -75,7 +75,7 @@ def gates_within_windows(file: DagFile) -> Iterator[Finding]:
 
 
 def long_waits(file: DagFile) -> Iterator[Finding]:
-    """A wait that is not deferred holds a worker's slot all the time."""
+    """Report waits that are not deferred, and so occupy a worker's slot all the time."""
     for task in file.tasks:
         is_sensor = task.kind.endswith("Sensor")
         mode, deferrable = file.value(task.argument("mode")), file.value(task.argument("deferrable"))
@@ -95,7 +95,7 @@ def long_waits(file: DagFile) -> Iterator[Finding]:
 
 
 def backfills_without_pool(file: DagFile) -> Iterator[Finding]:
-    """Backfills of many ranges at once start as many Spark drivers."""
+    """Report backfills without a pool, which may start many Spark drivers at once."""
     for task in file.tasks:
         if task.kind != "StreamBackfillOperator" or task.argument("pool") is not None:
             continue
@@ -113,7 +113,8 @@ def backfills_without_pool(file: DagFile) -> Iterator[Finding]:
 
 
 def shown_secrets(file: DagFile) -> Iterator[Finding]:
-    """Templated fields are shown by Airflow and stay in its database, and a script stays in the control plane."""
+    """Report secrets in templated fields, which Airflow shows and stores, or in a script, which the control plane
+    stores."""
     for task in file.tasks:
         script = _script(file, task)
         texts = [] if script is None else [script]
@@ -134,7 +135,8 @@ def shown_secrets(file: DagFile) -> Iterator[Finding]:
 
 
 def stops_by_eviction(file: DagFile) -> Iterator[Finding]:
-    """A worker that is drained or rolled out tells its tasks to end just as a user does."""
+    """Report tasks that stop their pipeline when their worker is drained or replaced, which looks the same as a user's
+    stop."""
     for task in file.tasks:
         choice = file.text(task.argument("on_kill"))
         deferrable = file.value(task.argument("deferrable"))
@@ -150,7 +152,7 @@ def stops_by_eviction(file: DagFile) -> Iterator[Finding]:
 
 
 def returning_triggers(file: DagFile) -> Iterator[Finding]:
-    """A watcher's trigger that ends is started again every two seconds, for ever."""
+    """Report triggers of watchers that end: Airflow restarts them every two seconds, for ever."""
     for node in ast.walk(file.tree):
         if not isinstance(node, ast.ClassDef) or not any(_is_named(base, "BaseEventTrigger") for base in node.bases):
             continue
@@ -217,7 +219,7 @@ def _within(node: ast.AST, apart: tuple[type[ast.AST], ...]) -> Iterator[ast.AST
 
 
 def _script(file: DagFile, task: Task) -> tuple[str, Path, int] | None:
-    """The script of a task, where it stands, and at which line it begins there."""
+    """Return the script of a task, its file, and the line at which it begins there."""
     for name in SCRIPTS:
         node = file.value(task.argument(name))
         text = file.text(node)
@@ -242,7 +244,7 @@ KEYS = "%Y-%m-%dT%H:%M:%S"
 
 
 def dags_without_partitions(folder: Folder) -> Iterator[Finding]:
-    """Airflow gives an event with a partition key to DAGs by partitions only."""
+    """Report DAGs that get events with a partition key without being scheduled by partitions."""
     producers = producers_of(folder)
     for consumer in consumers_of(folder):
         if not consumer.is_by_partitions and consumer.asset in producers.keyed - producers.plain - producers.either:
@@ -256,7 +258,7 @@ def dags_without_partitions(folder: Folder) -> Iterator[Finding]:
 
 
 def partitions_without_keys(folder: Folder) -> Iterator[Finding]:
-    """A watcher's event has no partition key in Airflow 3.3, and starts no DAG by partitions."""
+    """Report DAGs scheduled by partitions on a watcher's events, which have no partition key in Airflow 3.3."""
     producers = producers_of(folder)
     for consumer in consumers_of(folder):
         if consumer.is_by_partitions and consumer.asset in producers.plain - producers.keyed - producers.either:
@@ -270,7 +272,7 @@ def partitions_without_keys(folder: Folder) -> Iterator[Finding]:
 
 
 def other_key_formats(folder: Folder) -> Iterator[Finding]:
-    """A mapper that reads keys in another form than they are written finds none that fits, and starts nothing."""
+    """Report mappers that read keys in another form than they are written, and so never start a run."""
     keyed = producers_of(folder).keyed
     for consumer in consumers_of(folder):
         if consumer.is_by_partitions and consumer.asset in keyed:
@@ -286,7 +288,7 @@ def other_key_formats(folder: Folder) -> Iterator[Finding]:
 
 
 def shared_consumers(folder: Folder) -> Iterator[Finding]:
-    """Two that share a consumer get a part of its buckets each."""
+    """Report tasks that share a consumer, so that each gets only a part of its time buckets."""
     first: dict[str, str] = {}
     for file in folder.files:
         for task in file.tasks:

@@ -32,12 +32,12 @@ class Finding:
 
 
 def finding_at(file: DagFile, node: ast.expr | ast.stmt, code: str, message: str, hint: str) -> Finding:
-    """A trap at the line where this begins."""
+    """Return a finding at the line of this node."""
     return Finding(str(file.path), node.lineno, code, message, hint)
 
 
 def as_text(findings: Sequence[Finding], files: Sequence[Path]) -> str:
-    """One finding after the other, and how many there are."""
+    """Format the findings one after the other, and their number."""
     parts = [f"{it.file}:{it.line}: {it.code}: {it.message}\n  hint: {it.hint}" for it in findings]
     read = f"{len(files)} file{'' if len(files) == 1 else 's'} with tasks of this provider read"
     return "\n".join([*parts, f"{len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}, {read}"])
@@ -61,7 +61,7 @@ _SAID: dict[Runs, str] = {
 
 
 def gates_without_interval(file: DagFile) -> Iterator[Finding]:
-    """A gate on the end of a data interval fails in a run that has none."""
+    """Report gates on the end of a data interval that fail in a run without one."""
     for task in file.tasks:
         runs = _runs(file, task)
         if waits_for_interval(file, task) and task.argument("past") is None and runs in _NONE:
@@ -75,7 +75,8 @@ def gates_without_interval(file: DagFile) -> Iterator[Finding]:
 
 
 def empty_intervals(file: DagFile) -> Iterator[Finding]:
-    """Since Airflow 3 a plain `schedule="@hourly"` has data intervals that begin and end at the same instant."""
+    """Report empty data intervals: since Airflow 3 those of a plain `schedule="@hourly"` begin and end at the same
+    instant."""
     for task in file.tasks:
         runs = _runs(file, task)
         if runs is None or runs == "intervals" or task.is_mapped:
@@ -102,7 +103,7 @@ def empty_intervals(file: DagFile) -> Iterator[Finding]:
 
 
 def stops_of_other_runs(file: DagFile) -> Iterator[Finding]:
-    """A teardown that stops a pipeline stops it for the other runs of its DAG, too."""
+    """Report teardowns that stop a pipeline for the other runs of its DAG, too."""
     for task in _teardowns(file):
         pipeline = file.text(task.argument("pipeline"))
         if task.dag is None or pipeline is None or "{" in pipeline:

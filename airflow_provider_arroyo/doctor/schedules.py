@@ -88,7 +88,7 @@ def _runs_of_call(name: str, keywords: set[str | None]) -> Runs | None:
 
 
 def window_lengths(sql: str) -> Iterator[timedelta]:
-    """The lengths after which windows of a script end; of those that hop it is how far they do."""
+    """Yield the lengths after which windows of a script end; for hopping windows this is the hop."""
     for length, unit in _WINDOW.findall(sql):
         if unit.lower() in UNITS and int(length) and len(length) <= _DIGITS:
             yield timedelta(seconds=int(length) * UNITS[unit.lower()])
@@ -127,7 +127,7 @@ _STEPS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def read_length(file: DagFile, node: ast.expr | None) -> timedelta | None:
-    """The length; a number is one of seconds."""
+    """Return a duration; a number means seconds."""
     try:
         match _worked_out(file, node, _DEEPEST):
             case timedelta() as length:

@@ -174,7 +174,7 @@ def to_endpoint(connection: Connection, embedded: Callable[[Path], Endpoint] | N
 
 
 def _verify(value: object) -> bool | str:
-    """True, false, or the path of a file with certificates."""
+    """Return true, false, or the path of a file with certificates."""
     if isinstance(value, str) and value.lower() not in {"true", "false", "1", "0", ""}:
         return value
     return value == "" or _is_true(value)

@@ -127,7 +127,7 @@ class PipelineOperator(BaseOperator):
         return tuple((Path(self.dag.folder) / udf).read_text() if is_file(udf) else udf for udf in udfs)
 
     def on_kill(self) -> None:
-        """The task is told to end, by a user or because its worker goes away: what it waits for goes on."""
+        """Record that the task is to end, because of a user or its worker; the pipeline continues."""
         self._killed = True
 
     def _defer(self, wait: Wait, deadline: datetime | None, resume: str, kwargs: dict[str, Any]) -> NoReturn:

@@ -44,7 +44,8 @@ class DeletePipelineOperator(PipelineOperator):
         return self._delete(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer. What was stopped is deleted, and no other that has its name by now."""
+        """Complete the task when its trigger fires: delete the stopped pipeline, and no other that has its name by
+        now."""
         try:
             reached(event)
         except JobEndedError as error:

@@ -92,7 +92,7 @@ class ForkOperator(PipelineOperator):
         return self._summary(fork.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Complete the task when its trigger fires."""
         return self._summary(reached(event).pipeline)
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:

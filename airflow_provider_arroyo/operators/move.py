@@ -208,6 +208,6 @@ class MoveOperator(PipelineOperator):
 
 
 def _check(task: MoveTask | None, what: str) -> None:
-    """A task of a control plane that has failed ends the move."""
+    """Raise MoveError if a task of a control plane has failed."""
     if task is not None and task.state == "failed":
         raise MoveError(f"{what} has failed: {task.message}")

@@ -95,7 +95,7 @@ class NextPartitionOperator(PipelineOperator):
         return self._hand_on(context, self.deadline())
 
     def execute_complete(self, context: Context, event: object = None, deadline: str | None = None) -> dict[str, Any]:
-        """Back from the triggerer, with the time at which the whole wait is to be over."""
+        """Complete the task when its trigger fires, before the deadline of the whole wait."""
         reached(event)
         return self._hand_on(context, self.deadline() if deadline is None else datetime.fromisoformat(deadline))
 

@@ -105,7 +105,7 @@ class RehearseOperator(PipelineOperator):
         return self._outcome(context, pipeline.id, rehearsal.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer: it is over."""
+        """Complete the task when its trigger fires, since the rehearsal has ended."""
         pipeline = reached(event).pipeline
         return self._outcome(context, pipeline, str(pushed_before(context, "rehearsal_id")))
 

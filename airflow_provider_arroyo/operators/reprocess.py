@@ -86,11 +86,11 @@ class ReprocessOperator(PipelineOperator):
         return self._go_on(context, made.id)
 
     def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer: it runs."""
+        """Continue when the trigger fires, since the copy is running."""
         return self._go_on(context, reached(event).pipeline)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer: it has taken over."""
+        """Complete the task when its trigger fires, since the copy has taken over."""
         return self._summary(reached(event).pipeline)
 
     def _go_on(self, context: Context, copy: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class RescaleOperator(PipelineOperator):
         return self._summary(pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Complete the task when its trigger fires."""
         return self._summary(reached(event).pipeline)
 
     def _at_rest(self, pipeline: Pipeline) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class RollbackOperator(PipelineOperator):
         return self._summary(context, pipeline.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Complete the task when its trigger fires."""
         return self._summary(context, reached(event).pipeline)
 
     def _summary(self, context: Context, pipeline_id: str) -> dict[str, Any]:

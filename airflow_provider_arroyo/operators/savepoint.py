@@ -53,13 +53,13 @@ class SavepointOperator(PipelineOperator):
         return self._prove(context, pipeline, savepoint.id)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Continue when the trigger fires, since the savepoint is completed."""
         with _counting_failures(context):
             pipeline = reached(event).pipeline
         return self._prove(context, pipeline, self._savepoint(context))
 
     def execute_proven(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer once more."""
+        """Complete the task when the trigger of the restore test fires."""
         with _counting_failures(context):
             pipeline = reached(event).pipeline
         return self._publish(context, pipeline, self._savepoint(context))
@@ -68,7 +68,7 @@ class SavepointOperator(PipelineOperator):
         return str(pushed_before(context, "savepoint_id"))
 
     def _prove(self, context: Context, pipeline: str, savepoint_id: str) -> dict[str, Any]:
-        """The savepoint is there: play its drill, if that is wanted."""
+        """Run the restore test of the completed savepoint, if requested."""
         if self.drill:
             with _counting_failures(context):
                 self.wait(UntilProven(pipeline, savepoint_id), resume="execute_proven")

@@ -51,7 +51,7 @@ class StopStreamingJobOperator(PipelineOperator):
             return self._missing(error)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Complete the task when its trigger fires."""
         try:
             return self._summary(reached(event).pipeline)
         except RefusedError as error:
@@ -69,7 +69,7 @@ class StopStreamingJobOperator(PipelineOperator):
         }
 
     def _failure(self, pipeline: Pipeline) -> str | None:
-        """Why the pipeline has failed, when it has."""
+        """Return why the pipeline has failed; None if it has not."""
         if pipeline.state is not JobState.FAILED:
             return None
         end = self.hold(events.end_of(pipeline))

@@ -221,7 +221,7 @@ class StreamingSqlOperator(PipelineOperator):
         return self._deploy(context, self._wish(self.accept_loss))
 
     def execute_approved(self, context: Context, event: Any = None) -> dict[str, Any]:
-        """Back with a person's answer; what they have approved must still be the plan."""
+        """Deploy after a person's approval; the approved plan must still be the current one."""
         approved = approval.check_answer(self, context, event)
         approval.check_same(approved, self._plan())
         return self._deploy(context, self._wish(approved))
@@ -253,11 +253,11 @@ class StreamingSqlOperator(PipelineOperator):
         return self._summary(pipeline)
 
     def execute_running(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer: it runs, and its output is waited for now."""
+        """Continue when the trigger fires, since the pipeline is running: wait for its output."""
         return self._complete(context, reached(event).pipeline)
 
     def execute_complete(self, context: Context, event: object = None) -> dict[str, Any]:
-        """Back from the triggerer."""
+        """Complete the task when its trigger fires."""
         outcome = reached(event)
         return self._written(context, self._summary(outcome.pipeline, outcome))
 
@@ -373,4 +373,4 @@ def writing_under(script: str, prefix: str) -> str:
 
 
 def _no_pause(_: timedelta) -> None:
-    """There is no time to wait when a task is killed."""
+    """Return immediately: a task that is killed has no time to wait."""

@@ -80,7 +80,7 @@ class UpgradePlanOperator(PipelineOperator):
         return asdict(plan)
 
     def execute_approved(self, context: Context, event: Any = None) -> dict[str, Any]:
-        """Back with a person's answer; what they have approved must still be the plan."""
+        """Return the plan after a person's approval; the approved plan must still be the current one."""
         approved = approval.check_answer(self, context, event)
         plan = self._plan()
         approval.check_same(approved, plan)

@@ -116,7 +116,7 @@ async def session(request: Request, conn_id: ConnectionId, user: GetUserDep) -> 
 
 @ROUTER.api_route("/{conn_id}/api/v1/{path:path}", methods=_METHODS)
 async def ask(request: Request, conn_id: ConnectionId, path: str, user: GetUserDep) -> Response:
-    """Whatever else the page asks of the control plane."""
+    """Pass on any other request of the page to the control plane."""
     right = right_for(request.method, path)
     if right is None:
         raise NotPassedOnError(404, "http.unknown_path", "this is not passed on to the control plane")
@@ -146,7 +146,8 @@ def _refused(request: Request, error: Any) -> Response:
 
 
 def _not_let_in(request: Request, error: Any) -> Response:
-    """Airflow's own refusals: who is not logged in is sent to its login, and comes back."""
+    """Redirect a user without a login to Airflow's login, which returns to the page; answer with Airflow's own errors
+    otherwise."""
     if error.status_code == HTTPStatus.UNAUTHORIZED and not is_for_program(request):
         mounted = request.scope.get("root_path", "")
         outside = mounted.removesuffix("/arroyo")

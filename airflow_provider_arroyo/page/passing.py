@@ -86,7 +86,7 @@ def away(error: Exception) -> NotPassedOnError:
 
 
 def _bad_token() -> NotPassedOnError:
-    """To whom Airflow has let in, a token that is not taken is no end of the session."""
+    """Return the error for a token that the control plane rejects; the user's session with Airflow does not end."""
     hint = "the connection's password is the token of the control plane"
     return NotPassedOnError(502, "airflow.token", "the control plane does not take the token of the connection", hint)
 

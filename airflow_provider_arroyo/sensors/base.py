@@ -128,7 +128,7 @@ class PipelineSensor(BaseSensorOperator):
         return first_look.xcom_value
 
     def execute_complete(self, context: Context, event: object = None) -> Any:
-        """Back from the triggerer. The event is believed: what has been passed stays passed."""
+        """Complete the sensor when its trigger fires. The event is trusted: a passed condition stays passed."""
         if event == ON_WORKER:
             return self.execute(context)
         if self.start_from_trigger:

@@ -58,5 +58,5 @@ class FreshnessSensor(PipelineSensor):
         return [(self.pipeline, self.table)]
 
     def wait(self, context: Context) -> Wait:
-        """Output of a moment ago."""
+        """Return the condition for output of a moment ago."""
         return UntilFresh(self.pipeline, self.at_most, self.table, self.by)

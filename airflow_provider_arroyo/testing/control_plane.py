@@ -84,7 +84,7 @@ class FakePipeline:
     """Responses to rollbacks and restores, by idempotency key."""
 
     def become(self, *states: str) -> None:
-        """The states it will be seen in from now on."""
+        """Set the states in which it will be seen from now on."""
         self.states = deque(states)
 
     def happen(self, at: datetime, code: str, message: str, level: str = "warn") -> None:
@@ -362,7 +362,7 @@ class FakeControlPlane:
         return problem(404, "http.unknown_path", request.path)
 
     def _page(self, after: str | None) -> Answer:
-        """At most a hundred pipelines, those behind one or the first."""
+        """Return at most a hundred pipelines, those after one or the first."""
         pipelines = list(self.pipelines.values())
         ids = [pipeline.id for pipeline in pipelines]
         begin = 0 if after is None else ids.index(after) + 1
@@ -444,7 +444,7 @@ class FakeControlPlane:
     _next_states: tuple[str, ...] = ()
 
     def new_pipelines_become(self, *states: str) -> None:
-        """The script of pipelines that are deployed from now on."""
+        """Set the states of pipelines that are deployed from now on."""
         self._next_states = states
 
     def _of_pipeline(self, method: str, pipeline: FakePipeline, segments: list[str], request: Request) -> Answer:

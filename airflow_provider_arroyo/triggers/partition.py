@@ -155,7 +155,7 @@ class DeliveryProducer(SharedStreamProducer):
         self._moved = asyncio.Event()
 
     async def open_stream(self) -> AsyncGenerator[tuple[Handed, Handed], None]:
-        """Deliveries for ever. A control plane that is away or refuses is asked again."""
+        """Yield deliveries for ever. A control plane that is unreachable or refuses is asked again."""
         wait = UntilPartition(self._spec.pipeline, self._name)
         limits, failures, is_there = Limits(timedelta(seconds=5)), 0, False
         async with self._hook.share(wait, limits) as connection:

@@ -58,7 +58,7 @@ class PipelineTrigger(BaseTrigger):
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
 
     async def on_kill(self) -> None:
-        """A user has ended the task: do to the pipeline what the task's author wished."""
+        """Apply the task's `on_kill` action to the pipeline, since a user has ended the task."""
         pipeline = waits.from_json(self.wait).pipeline
         await self._hook.arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
 

@@ -70,8 +70,8 @@ def answer_errors(work: Callable[[], int]) -> int:
 
 
 def _refuse_unusable(parsed: Namespace) -> None:
-    """Nobody means what a verb does without an argument by an empty one: a gate would open, another control plane be
-    called. Texts for people may be empty, and names of files any bytes."""
+    """Raise for an empty argument: it would mean the same as a missing one, so a gate would open, or another control
+    plane be used. Texts for people may be empty, and file names may be any bytes."""
     for name, value in vars(parsed).items():
         argument = f"the argument {name.replace('_', '-')}"
         if value == "" and name not in ("label", "reason"):
@@ -83,7 +83,7 @@ def _refuse_unusable(parsed: Namespace) -> None:
 
 
 def exit_code(error: EngineError) -> int:
-    """2 when a command was refused and nothing has run, 3 when a run failed."""
+    """Return 2 if a command was refused and nothing has run, 3 if a run failed."""
     family = error.code.split(".")[0]
     refused = family in ("sql", "option", "setting", "cli", "auth", "pipeline", "savepoint", "duration")
     return REFUSED if refused or isinstance(error, StateError) else FAILED

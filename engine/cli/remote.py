@@ -26,7 +26,7 @@ DEFAULT_URL = "http://127.0.0.1:5115"
 
 
 def add_connection(parser: ArgumentParser) -> None:
-    """The arguments that say which control plane is meant."""
+    """Add the arguments that choose the control plane."""
     parser.add_argument(
         "--url", help="Use the control plane at this URL (default: ARROYO_URL, or the one that uses --data-dir)"
     )
@@ -39,7 +39,7 @@ def add_connection(parser: ArgumentParser) -> None:
 
 
 def add_pipeline(parser: ArgumentParser) -> None:
-    """The argument that says which pipeline is meant, and those of the connection."""
+    """Add the argument that chooses the pipeline, and those of the connection."""
     parser.add_argument("pipeline", help="Choose the pipeline by name or id")
     add_connection(parser)
 
@@ -215,7 +215,7 @@ def shared_java_text(java: Json) -> str | None:
 
 
 def complete_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
-    """For each sink in an answer how far it is complete, or why that is not known."""
+    """Return how far each sink in an answer is complete, or why that is unknown."""
     sinks = answer.get("sinks")
     named = sorted(sinks.items()) if isinstance(sinks, dict) else []
     return [(f"complete {name}", _complete(sink)) for name, sink in named if isinstance(sink, dict)]

@@ -36,17 +36,17 @@ def has_colour() -> bool:
 
 
 def say(text: str = "") -> None:
-    """A line for the person at the terminal."""
+    """Print a line for the user at the terminal."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - the one place that prints progress
 
 
 def dim(text: str) -> str:
-    """Less important."""
+    """Return less prominent text."""
     return f"{_DIM}{text}{_OFF}" if has_colour() else text
 
 
 def bold(text: str) -> str:
-    """More important."""
+    """Return more prominent text."""
     return f"{_BOLD}{text}{_OFF}" if has_colour() else text
 
 

@@ -42,7 +42,7 @@ _PAUSE = 0.5
 
 
 def add_wait(parser: ArgumentParser, *goals: Goal) -> None:
-    """The arguments that make a verb wait; without a goal it is the first."""
+    """Add the arguments that make a verb wait; the default goal is the first."""
     text = f"Wait until the job is {' or '.join(goals)}, and show its progress"
     default = f" (default: {goals[0]})" if len(goals) > 1 else ""
     parser.add_argument("--wait", nargs="?", const=goals[0], choices=goals, help=text + default)
@@ -177,7 +177,7 @@ class JobWatch:
 
 
 def add_dry_run(parser: ArgumentParser) -> None:
-    """The argument that asks what would happen."""
+    """Add the argument for a dry run."""
     parser.add_argument("--dry-run", action="store_true", help="Show the effects and change nothing")
 
 

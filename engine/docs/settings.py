@@ -86,7 +86,7 @@ _HEADINGS = {
 
 
 def functions_page() -> str:
-    """Scalar functions by family, then aggregates."""
+    """Return the page of scalar functions by family, then aggregates."""
     families = groupby(FUNCTIONS.values(), key=lambda function: function.family)
     sections = [
         section(_HEADINGS.get(family, family.capitalize()), _listing(list(functions))) for family, functions in families

@@ -117,7 +117,8 @@ class Forks:
 
 
 def place_of_mark() -> Callable[[str], None]:
-    """Writes another mark into the environment that this process began with, as the kernel shows it to others."""
+    """Return a function that writes another mark into the environment that this process began with, as the kernel shows
+    it to others."""
     library = ctypes.CDLL(None)
     library.getenv.restype = ctypes.c_void_p
     place, room = library.getenv(processes.MARK.encode()), len(os.environ[processes.MARK].encode())

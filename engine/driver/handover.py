@@ -108,7 +108,7 @@ class Line:
 
 @contextmanager
 def short_path(directory: Path) -> Iterator[str]:
-    """The path of the socket in a directory, by a name that is short enough for one."""
+    """Provide a path of the socket in a directory that is short enough for a socket."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{handle}/{SOCKET}"
@@ -173,7 +173,7 @@ _LIMITS = sorted(name for name in dir(resource) if name.startswith("RLIMIT_"))
 
 
 def digest_of_surroundings(environ: Mapping[str, str]) -> str:
-    """Equal for two processes of this user in whose place either could run."""
+    """Return a digest that is equal for two processes of this user if either could run in place of the other."""
     content = [
         sorted((name, text) for name, text in environ.items() if name not in _OF_THE_TERMINAL),
         [os.getcwd(), sys.executable, list(sys.version_info), *sorted(_programs(environ))],  # noqa: PTH109 - as the kernel says

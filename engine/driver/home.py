@@ -130,13 +130,13 @@ class Home:
             return ()
 
     def started(self) -> None:
-        """An epoch is committed, or there is none to be had."""
+        """Record that an epoch is committed, or that there is nothing to read."""
         self._state = "running"
         self.sign()
         self._wakeup.set()
 
     def sign(self, step: StartStep | None = None) -> None:
-        """The work is alive, and its start has come to this step, if it is another one."""
+        """Record progress of the work, and the step that its start has reached, if that is new."""
         self._signs += 1
         self._signed_at = time.monotonic()
         if step is not None:
@@ -144,7 +144,7 @@ class Home:
             self._wakeup.set()
 
     def report(self, epoch: EpochReport) -> None:
-        """An epoch was committed; it is reported as soon as may be, and never lost while this process lives."""
+        """Report a committed epoch, as soon as possible; it is never lost while this process lives."""
         with self._guard:
             self._reports.append(epoch)
             if epoch.late and epoch.lineage is not None:
@@ -152,7 +152,7 @@ class Home:
         self.started()
 
     def share(self, look: Callable[[], SharedJava | None]) -> None:
-        """From now on the run uses something of Java that it shares."""
+        """Record that the run now uses a part of a shared JVM."""
         self._look_at_shared = look
         self._measured_at = None
 
@@ -244,7 +244,7 @@ class Home:
         return told if shared is None else {**told, "shared_java": shared.model_dump(include={"pid", "drivers"})}
 
     def _look_for_signs(self) -> None:
-        """The control plane is about to end a run that shows no sign of life: leave behind why it has none."""
+        """Write the stacks of this process to the log before the control plane ends the run for lack of progress."""
         is_working = self._state == "running" or self._step is StartStep.FIRST_EPOCH
         stillness = time.monotonic() - self._signed_at
         if is_working and not self._has_dumped and stillness > self.assignment.stuck_seconds * _DUMP_BEFORE:
@@ -290,7 +290,7 @@ class Home:
                 self.stop(_stop_mode(order.get("mode")))
 
     def _note_order(self, mode: str) -> None:
-        """Orders are repeated until they are obeyed; each is worth one line."""
+        """Log a command to stop. Commands are repeated until they are obeyed, and each is logged once."""
         if mode != self._ordered:
             LOG.info("the control plane has the run stop (%s)", mode)
         self._ordered = mode

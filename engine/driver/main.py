@@ -57,7 +57,7 @@ class Work(Protocol):
         """Make `run` return soon; safe from any thread, again and again."""
 
     def hold(self, lock: IO[str]) -> None:
-        """Told of the lock under which `run` works; another process that works for it may hold it, too."""
+        """Receive the lock under which `run` works; another process that works for it may hold it, too."""
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
         """Run the query until its input ends or it is stopped; raises EngineError when it fails. It has started when an
@@ -199,7 +199,8 @@ def _take_lock(path: Path) -> IO[str]:
 
 
 def _on_signals(home: Home, work: Work) -> None:
-    """SIGUSR1 makes the driver call home; SIGTERM and Ctrl-C end it after the current epoch."""
+    """Handle signals: SIGUSR1 makes the driver report to the control plane; SIGTERM and Ctrl-C end it after the current
+    epoch."""
 
     def call(_: int, __: FrameType | None) -> None:
         home.call_now()

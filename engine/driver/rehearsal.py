@@ -87,7 +87,7 @@ def _give_way() -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Nobody else may be there to end it, and all that it has started."""
+    """End this process and all that it has started after a time, even if the control plane is gone."""
 
     def end() -> None:
         processes.kill(pid for pid in processes.marked(os.environ.get(processes.MARK, "")) if pid != os.getpid())

@@ -48,7 +48,7 @@ class Figures:
     dropped_rows: int = 0
 
     def add(self, report: EpochReport) -> None:
-        """One more epoch."""
+        """Add one more epoch."""
         self.epochs += 1
         self.rows_in += report.rows_in
         self.rows_out += report.rows_out
@@ -80,7 +80,7 @@ class RunLog:
         return RunLog(assignment, home, SparkLog(StatePaths(assignment.state_dir).logs / "spark.log"))
 
     def report(self, report: EpochReport) -> None:
-        """An epoch was committed."""
+        """Report a committed epoch."""
         self.home.report(report)
         self.epoch = report.epoch
         if not self._is_up:
@@ -90,13 +90,13 @@ class RunLog:
             self._tell_progress(report)
 
     def started(self) -> None:
-        """The run is up, and nothing is committed."""
+        """Report that the run is up, and nothing is committed."""
         self.home.started()
         if not self._is_up:
             self._begin("the run is up, and its sources have nothing to read yet")
 
     def sign(self, step: StartStep | None) -> None:
-        """The work is alive."""
+        """Report progress of the work."""
         self.home.sign(step)
         if step is not None:
             LOG.info("%s", step)
@@ -104,7 +104,7 @@ class RunLog:
             self.look()
 
     def shares(self, look: Callable[[], SharedJava | None]) -> None:
-        """The run shares Java with others."""
+        """Record that the run shares the JVM with others."""
         self.home.share(look)
 
     def look(self) -> None:
@@ -114,7 +114,7 @@ class RunLog:
             LOG.warning("%s", warning.text, extra={"code": warning.code})
 
     def end(self, outcome: str) -> None:
-        """The work is over; a failure is written down by whoever has met it."""
+        """Log the end of the work; a failure is logged where it is caught."""
         self.look()
         match outcome:
             case "finished":
@@ -171,7 +171,7 @@ class JsonLines(logging.Formatter):
 
 
 def write_json_lines(log: RunLog) -> None:
-    """From here on every log record of this process is a line of JSON."""
+    """Write each log record of this process as a line of JSON from now on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(log.assignment.job_id, log.assignment.generation, lambda: log.epoch))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
@@ -186,13 +186,13 @@ class RunListener(Protocol):
     """Receives the progress of a run."""
 
     def report(self, report: EpochReport) -> None:
-        """An epoch was committed."""
+        """Receive a committed epoch."""
 
     def started(self) -> None:
-        """The run is up, and nothing is committed."""
+        """Receive that the run is up, and nothing is committed."""
 
     def sign(self, step: StartStep | None) -> None:
-        """The work is alive, and its start has come to this step, if it is another one."""
+        """Receive progress of the work, and the step that its start has reached, if that is new."""
 
     def shares(self, look: Callable[[], SharedJava | None]) -> None:
-        """The run shares Java with others, and this says what it has of it."""
+        """Receive that the run shares the JVM with others, with a function that measures its part."""

@@ -44,7 +44,7 @@ class WarmWork(Work, Protocol):
         """Start what every run needs; what it writes goes into the directory."""
 
     def hurry(self) -> None:
-        """Warm up no longer than needed: there is a run. Safe from any thread, before and after."""
+        """Skip the rest of the warm-up, since there is a run. Safe from any thread, before and after."""
 
     def is_warm(self) -> bool:
         """Whether that is still there."""

@@ -118,7 +118,7 @@ def _array(
     nullable: Callable[[Iterable[bool]], bool] = any,
     is_computed: bool = False,
 ) -> Function:
-    """Raise: Avro is binary and has no lines."""
+    """Return a function; a name that begins with `array_` also has a spelling with `list_`."""
     spellings = [name, *aliases]
     lists = [f"list_{spelling.removeprefix('array_')}" for spelling in spellings if spelling.startswith("array_")]
     other_names = tuple(spelling for spelling in (*aliases, *lists) if spelling != name)

@@ -42,7 +42,7 @@ def attempt(kind: Kind, path: Path, read: Callable[[Path], object]) -> Iterator[
 
 
 def with_sums(read: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Reading a file after it was compared with its sums."""
+    """Return a reader that first compares a file with its checksums."""
 
     def compared(path: Path) -> object:
         has_sums(path)

@@ -42,7 +42,7 @@ class LeftSink:
     unknown: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """In plain values."""
+        """Return plain values."""
         return {**asdict(self), "directory": str(self.directory)}
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Diagnosis:
         )
 
     def to_json(self) -> dict[str, object]:
-        """In plain values."""
+        """Return plain values."""
         return {
             "directory": str(self.directory),
             "is_whole": not self.damages,

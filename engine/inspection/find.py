@@ -38,9 +38,9 @@ from engine.inspection.table import read_table
 
 
 def find_damage(directory: Path, *, reads_rows: bool = False) -> list[Damage]:
-    """Everything that is wrong with a state directory or a savepoint; nothing for a sound one. A run may be at work:
-    what is only on its way is looked at again. With `reads_rows` every row of the state is read as well, though its
-    files be what their sums say. Nothing is changed."""
+    """Return all damage of a state directory or a savepoint; none for a sound one. A run may be active: files in
+    progress are checked again. With `reads_rows` every row of the state is read, too, even if the checksums of its
+    files match. Nothing is changed."""
     if is_savepoint(directory):
         damages = savepoint_damage(directory)
         return damages or list(row_damage(StatePaths(directory).checkpoint) if reads_rows else ())
@@ -125,7 +125,7 @@ def _note(path: Path) -> None:
 
 
 def _width_damage(paths: StatePaths) -> Iterator[Damage]:
-    """A state is as wide as its newest epoch says, and so it is recorded."""
+    """Yield damage if the recorded parallelism of a state is not that of its newest epoch."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None or not (paths.checkpoint / "state").is_dir():
         return
@@ -253,7 +253,7 @@ def _plan_damage(checkpoint: Path, epoch: int | None, plans: list[int]) -> Itera
 
 
 def _plan_reader(checkpoint: Path, sources: int | None) -> tuple[Callable[[Path], None], list[int]]:
-    """Reads a plan, and notes how many sources it has, which has to be as many as the one before had."""
+    """Return a reader of plans that records their numbers of sources; each plan must have as many as the one before."""
     noted: list[int] = []
 
     def read(path: Path) -> None:
@@ -349,7 +349,7 @@ def _file_damage(path: Path) -> Iterator[Damage]:
 
 
 def _read_unless_summed(path: Path) -> None:
-    """A file that is what its sums say is as Spark has written it; any other is taken apart."""
+    """Parse a file unless its checksums match, since then it is as Spark has written it."""
     if not has_sums(path):
         _READERS.get(path.suffix, _not_empty)(path)
 

@@ -83,8 +83,8 @@ def _history_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], l
 
 
 def _range_damage(paths: StatePaths, path: Path, entries: list[LedgerEntry], lineage: Lineage) -> Iterator[Damage]:
-    """The ledger has a digest of where the input of each epoch ends. A later epoch of the same number, of another
-    history, has none to compare with."""
+    """Yield damage if the digest of an epoch's input in the ledger does not match the plan. An epoch of the same number
+    in a later lineage has none to compare with."""
     for entry in entries[-3:]:
         plan = paths.checkpoint / "offsets" / str(entry.epoch)
         if entry.lineage == lineage.id and plan.is_file() and _range(plan) != entry.offsets:

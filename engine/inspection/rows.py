@@ -118,5 +118,5 @@ def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], ope
 
 
 def _instant(column: str, value: object) -> object:
-    """Our own times are kept in microseconds."""
+    """Return the instant of our own time columns, which are stored in microseconds."""
     return from_micros(value) if column in (LAST, PANE) and isinstance(value, int) and value >= 0 else value

@@ -121,7 +121,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _end_of_entries(block: bytes) -> int:
-    """Behind the entries of a block are the places where keys are whole, and how many of these there are."""
+    """Return the end of a block's entries, which are followed by the positions of complete keys, and their number."""
     restarts = int.from_bytes(block[-4:], "little") & 0x7FFFFFFF
     end = len(block) - 4 - 4 * restarts
     if len(block) < 4 or end < 0:

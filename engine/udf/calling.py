@@ -83,7 +83,7 @@ def call_udf(function: Udf, columns: Sequence[pa.Array], when: pa.Array | None =
 
 
 def _rows_to_call(function: Udf, columns: Sequence[pa.Array], when: pa.Array | None) -> pa.Array | None:
-    """For which rows the function is called; None is for all."""
+    """Return the rows for which the function is called; None means all."""
     import pyarrow.compute as pc  # noqa: PLC0415 - see `call_udf`
 
     called = None if when is None else pc.fill_null(when, False)

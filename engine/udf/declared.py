@@ -132,7 +132,7 @@ class Udf:
 
 
 def _parameter(kind: Type) -> Type | Callable[[Type], Type | None]:
-    """A Decimal parameter takes any DECIMAL as it is."""
+    """Return the parameter for a type; a Decimal parameter accepts any DECIMAL unchanged."""
     if not isinstance(kind, Decimal):
         return kind
 
@@ -161,5 +161,5 @@ NO_UDFS = Udfs({})
 
 
 def name_files(texts: Sequence[str]) -> tuple[UdfFile, ...]:
-    """Files that came without names."""
+    """Return files for texts without names."""
     return tuple(UdfFile(f"udf {number}", text) for number, text in enumerate(texts, 1))

@@ -19,7 +19,7 @@ def now() -> datetime:
 
 
 def to_micros(instant: datetime) -> int:
-    """Microseconds since 1970; exact."""
+    """Convert to microseconds since 1970, exactly."""
     return (instant - EPOCH) // timedelta(microseconds=1)
 
 

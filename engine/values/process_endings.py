@@ -55,7 +55,7 @@ _guard = threading.Lock()
 
 @contextmanager
 def starting_process() -> Iterator[None]:
-    """A process is started in this block."""
+    """Mark that a process is started in the context."""
     with _guard:
         yield
 

@@ -36,7 +36,7 @@ class Reference:
 
 
 def references(text: str) -> list[Reference]:
-    """Everything that a text refers to, in whichever spelling."""
+    """Return all references in a text, in whichever spelling."""
     return [_reference(match) for match in _REFERENCE.finditer(text)]
 
 

@@ -124,7 +124,7 @@ def read_starts(texts: Sequence[str], name: str) -> Mapping[str, StartPosition]:
 
 
 def to_millis_up(instant: datetime) -> int:
-    """Milliseconds since 1970; part of one counts as one, so that nothing older than the instant is as young as it."""
+    """Convert to milliseconds since 1970, rounded up, so that nothing older than the instant counts as recent."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return -((epoch - instant) // timedelta(milliseconds=1))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_compared_arguments(parser: ArgumentParser, pipeline: str) -> None:
-    """The arguments; `pipeline` is the help of `--pipeline`."""
+    """Add the arguments; `pipeline` is the help of `--pipeline`."""
     parser.add_argument("file", metavar="FILE", help="Read the new script from this file; - is standard input")
     running = parser.add_mutually_exclusive_group(required=True)
     running.add_argument(
@@ -74,7 +74,7 @@ _VARIABLE = "ARROYO__CONNECTIONS"
 
 
 def add_connections_argument(parser: ArgumentParser) -> None:
-    """The option that names it."""
+    """Add the option for the file of connections."""
     text = f"Load the CREATE CONNECTION statements of this file (default: the file that {_VARIABLE} names)"
     parser.add_argument("--connections", metavar="FILE.sql", type=path, help=text)
 
@@ -88,7 +88,7 @@ def connections_text(arguments: Namespace) -> str:
 
 
 def add_udf_argument(parser: ArgumentParser) -> None:
-    """The option that names them."""
+    """Add the option for files of functions."""
     parser.add_argument(
         "--udf",
         metavar="FILE.py",
@@ -99,14 +99,14 @@ def add_udf_argument(parser: ArgumentParser) -> None:
 
 
 def read_udf_files(paths: Sequence[str]) -> tuple[UdfFile, ...]:
-    """Their texts."""
+    """Read the files of functions."""
     from engine.udf.declared import UdfFile  # noqa: PLC0415 - `--help` must not pay for it
 
     return tuple(UdfFile(Path(path).name, read_script(path)) for path in paths)
 
 
 def add_upgrade_arguments(parser: ArgumentParser) -> None:
-    """The arguments."""
+    """Add the arguments of an upgrade."""
     parser.add_argument(
         "--keep-state",
         metavar="ID",
@@ -144,7 +144,7 @@ def upgrade_part(args: Namespace) -> dict[str, Json]:
 
 
 def add_into_argument(parser: ArgumentParser) -> None:
-    """The argument."""
+    """Add the argument for the prefix."""
     parser.add_argument(
         "--into",
         metavar="PREFIX",
@@ -157,7 +157,7 @@ _AT_ONCE = "none"
 
 
 def add_checkpoint_interval(parser: ArgumentParser) -> None:
-    """The argument that says how often checkpoints are taken."""
+    """Add the argument for the interval of checkpoints."""
     text = (
         "Set the shortest time between two epochs, such as '10 seconds'; "
         f"`{_AT_ONCE}` removes the limit (default: unchanged)"
@@ -175,7 +175,7 @@ def interval_part(args: Namespace) -> dict[str, Json]:
 
 
 def add_backfill_arguments(parser: ArgumentParser) -> None:
-    """The arguments."""
+    """Add the arguments of a backfill."""
     parser.add_argument(
         "--from", dest="since", metavar="T1", help="Read history: only rows whose event time is not before T1, then end"
     )

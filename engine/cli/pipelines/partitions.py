@@ -36,7 +36,7 @@ _PARTS = {
 
 
 def add_push(parser: ArgumentParser) -> None:
-    """The options of `create`."""
+    """Add the options of `create`."""
     parser.add_argument("--push", metavar="URL", help="Push deliveries to the Airflow with this API server (create)")
     parser.add_argument("--push-asset", metavar="ASSET", help="Create events of this asset, by URI or name (create)")
     parser.add_argument("--push-user", metavar="NAME", help="Log in as this user (create)")

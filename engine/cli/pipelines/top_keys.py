@@ -18,8 +18,8 @@ _NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\
 
 @contextmanager
 def keys() -> Iterator[Callable[[float], list[str]]]:
-    """Gives what waits so many seconds for keys; without a terminal it only waits. Ctrl-C stays what it is, and at the
-    end, also by SIGTERM, the terminal is as it was."""
+    """Provide a function that waits for keys that many seconds; without a terminal it only waits. Ctrl-C works as
+    usual, and the terminal is restored at the end, also by SIGTERM."""
     if not sys.stdin.isatty():
         yield _no_keys
         return

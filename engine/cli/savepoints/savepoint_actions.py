@@ -27,7 +27,7 @@ class SavepointAction:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """The options of all actions; `check_options` refuses those of another one."""
+    """Add the options of all actions; `check_options` refuses those of another one."""
     for name, what in (("--keep-last", "savepoints"), ("--daily", "days"), ("--weekly", "weeks")):
         which = "the newest ones" if what == "savepoints" else f"the last one of each of so many {what} that have one"
         parser.add_argument(name, type=int, metavar="N", help=f"Keep {which} (retention, schedule, prune)")

@@ -232,7 +232,7 @@ def until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> 
 
 
 def _answer_signals(control: Control) -> None:
-    """The first Ctrl-C stops after the epoch that is under way, the second at once, the third leaves."""
+    """Handle Ctrl-C: the first one stops after the current epoch, the second immediately, the third exits."""
 
     def stop(_number: int, _frame: object) -> None:
         if control.mode == "immediate":

@@ -139,7 +139,7 @@ class RunSpare:
         return is_alive and self.memory() >= LEAST_MEMORY and (self.directory / TOKEN).exists()
 
     def _obey(self, line: Line) -> None:
-        """The signals that the run is sent are this process's; without the run it ends."""
+        """Handle the signals that the run receives and forwards to this process; end when the run ends."""
         while True:
             try:
                 content = line.hear()

@@ -32,7 +32,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _of_pipeline(arguments: Namespace) -> int:
-    """The control plane compares, which has the state."""
+    """Let the control plane, which has the state, plan the upgrade."""
     body: dict[str, Json] = {
         "query": read_script(arguments.file),
         "keep_state": arguments.keep_state,

@@ -336,7 +336,7 @@ def _usual_scratch() -> Path:
 
 @contextmanager
 def _stopped_by_signals(control: Control) -> Iterator[Control]:
-    """The first Ctrl-C ends the rehearsal, and removes what it has written."""
+    """End the rehearsal at the first Ctrl-C, and remove what it has written."""
 
     def stop(_number: int, _frame: object) -> None:
         control.stop("immediate")

@@ -66,7 +66,7 @@ class Shares:
     _workers: dict[str, float] = field(default_factory=dict)
 
     def look(self, workers_cpu: float, drivers: Mapping[str, InJava]) -> None:
-        """The CPU time of all workers so far, and what each driver has used that is there."""
+        """Update the shares with the CPU time of all workers so far, and what each current driver has used."""
         ran = {name: max(0.0, used.task_seconds - self._tasks_before.get(name, 0.0)) for name, used in drivers.items()}
         fresh, total = max(0.0, workers_cpu - self._workers_before), sum(ran.values())
         for name, seconds in ran.items():
@@ -183,7 +183,7 @@ class Host:
     """Reason why the JVM was ended."""
 
     def serve(self) -> int:
-        """Until nobody is there any more, or Java has ended; the exit code."""
+        """Serve until no driver is left, or the JVM has ended; return the exit code."""
         while self.java.is_alive:
             if select.select([self.listener], [], [], _LOOK)[0]:
                 self._accept()

@@ -138,7 +138,8 @@ class Lodging:
             self._guard.release()
 
     def _watch_host(self, connection: socket.socket) -> None:
-        """Java whose host was killed ends by itself, but it takes its time, and goes on with all queries meanwhile."""
+        """End the JVM once its host was killed: it would end by itself, but slowly, and continue all queries
+        meanwhile."""
         _hang_up(connection).poll()
         if not self._has_left:
             self._ask("java")  # what the host has said before
@@ -212,7 +213,7 @@ def _birth(pid: int) -> Birth:
 
 
 def _hang_up(connection: socket.socket) -> select.poll:
-    """Tells when the other end has hung up, whatever it has said before."""
+    """Return a poll object that detects when the other end has hung up, whatever it has sent before."""
     poll = select.poll()
     poll.register(connection, select.POLLRDHUP)
     return poll
