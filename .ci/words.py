@@ -51,6 +51,17 @@ _STORED_NAMES = re.compile(r"withheld|retelling|retold", re.IGNORECASE)
 FIRST = re.compile(r"(?:What|How|Who|Where|When|Which|The same|That|Those|It|Of|So)\b")
 """Words that no docstring may begin with: of a function a verb is first, of a module or class what it does or is."""
 
+NO_VERB = re.compile(
+    r"(?:The|An?|This|That|These|Those|Such|Its?|Their|Our|Some|Any|Every|Each|All|Both|Most|More|Another|Other|One|Two"
+    r"|Several|No|None|Nothing|Something|Everything|Nobody|Somebody|Whatever|Whoever|Whose|Whom|Why"
+    r"|As|At|About|After|Back|Before|Behind|Below|Between|By|For|From|Here|In|Inside|Into|On|Once|Only|Of|Since|There"
+    r"|To|Under|Until|Up|While|With|Within|Without|Further|Never|Always|Not|Neither|NULL|True|False"
+    r"|Rows|Spark's|Spark|Airflow's|Arroyo's|Microseconds|Milliseconds)\b"
+)
+"""Words that the docstring of a function may not begin with. Properties and fixtures are named by a noun phrase."""
+
+_NOUNS = re.compile(r"property|fixture")
+
 PAGES = (
     "README.md",
     "ARCHITECTURE.md",
@@ -108,18 +119,27 @@ def hits_in_web() -> Iterator[Hit]:
 
 
 def hits_in_module(name: str, source: str) -> Iterator[Hit]:
-    """Yield the hits in the string literals of a module, and docstrings that begin with a word of `FIRST`."""
+    """Yield the hits in the string literals of a module, and docstrings that begin with a wrong word."""
     tree = ast.parse(source)
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = FIRST.match(ast.get_docstring(node) or "")
-            if first is not None:
+            text = ast.get_docstring(node) or ""
+            if (first := FIRST.match(text)) is not None:
                 yield Hit(name, node.body[0].lineno, first[0], "what it does, or is")
+            elif (first := NO_VERB.match(text)) is not None and is_named_by_verb(node):
+                yield Hit(name, node.body[0].lineno, first[0], "a verb first: Return ..., Raise ..., or Whether ...")
             yield from hits_in_docstring(name, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             # one word is the name of a field, a file or a code
             yield from hits_in_text(name, node.value, node.lineno) if " " in node.value else ()
+
+
+def is_named_by_verb(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a node is a function, but no property and no fixture, so that its docstring begins with a verb."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not any(
+        _NOUNS.search(ast.unparse(decorator)) for decorator in node.decorator_list
+    )
 
 
 def hits_in_docstring(

@@ -65,7 +65,7 @@ class Deployed:
 
 
 def deploy(desired: DesiredPipeline, earlier: AskedChange | None, now: Clock) -> Conversation[Deployed]:
-    """Bring the pipeline to what is asked for, and say what to wait for."""
+    """Bring the pipeline to the desired state, and return what to wait for."""
     pipeline = yield from find(earlier.pipeline if earlier else desired.name, now)
     match decide(earlier, desired, pipeline):
         case Step.ATTACH if pipeline is not None and earlier is not None:
@@ -88,13 +88,13 @@ def shown_plan(
 
 
 def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
-    """Yield the number of the newest run of a pipeline; None when it has no job."""
+    """Return the number of the newest run of a pipeline; None if it has no job."""
     jobs = yield from ask_until_answered(calls.list_jobs(pipeline), now)
     return max((job.run_id for job in jobs), default=None)
 
 
 def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
-    """Yield the pipeline, or None when there is none, or none any more."""
+    """Return the pipeline, or None if it does not exist."""
     try:
         return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))
     except RefusedError as error:
@@ -104,7 +104,7 @@ def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 
 
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
-    """Deploy; the control plane sees to it that it happens once."""
+    """Deploy; the control plane ensures that this happens once."""
     run = None if before is None else (yield from newest_run(before.id, now))
     request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
     pipeline = yield from ask_until_answered(request.asked_by(desired.asking_run), now)
@@ -132,7 +132,8 @@ def _stopped_meanwhile(desired: DesiredPipeline, pipeline: Pipeline | None) -> S
 
 
 def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversation[Deployed]:
-    """Start it again. When the answer is lost, look before asking again: a running job would be started anew."""
+    """Restart the pipeline. If the answer is lost, check before repeating the request: a running job would be restarted
+    again."""
     run = yield from newest_run(failed.id, now)
     pipeline = failed
     failures = 0

@@ -25,7 +25,7 @@ from airflow_provider_arroyo.errors import (
 
 
 def end_of(pipeline: Pipeline) -> Conversation[Ended]:
-    """Yield the end of a job, with the job's own words when it failed."""
+    """Return the end of a job, with the job's own message if it failed."""
     hint: str | None = None
     is_mistake = False
     match pipeline.state:
@@ -43,7 +43,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
 
 
 def newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
-    """Yield the job that a pipeline has now; None before its first."""
+    """Return the current job of a pipeline; None before its first."""
     jobs = yield from ask(calls.list_jobs(pipeline.id))
     current = [job for job in jobs if job.id == pipeline.job_id]
     return max(current or jobs, key=lambda job: job.run_id, default=None)

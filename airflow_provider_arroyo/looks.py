@@ -277,7 +277,7 @@ def _fits(wait: UntilCheckpoint, checkpoint: Checkpoint) -> bool:
 
 
 def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]:
-    """Yield the end of a job, as its pipeline tells it now; None when it is on its way to another state."""
+    """Return the end of a job, as its pipeline reports it; None while it changes its state."""
     if not state.is_terminal:
         return None
     pipeline = yield from ask(calls.get_pipeline(name))

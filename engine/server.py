@@ -85,7 +85,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or Ctrl-C. Drivers run on."""
+    """Serve until SIGTERM or Ctrl-C. Drivers continue to run."""
     check_bind(settings.api)
     try:
         _serve_directory(settings, DataDirectory(settings.data_dir))
@@ -112,8 +112,8 @@ def _serve_directory(settings: Settings, directory: DataDirectory) -> None:
 
 
 def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:
-    """Go where the control planes before this one stood, as long as they have pipelines here: relative paths start
-    there, and output that goes on elsewhere would be two halves that nobody knows of."""
+    """Change to the working directory of the previous control planes while they have pipelines here: relative paths
+    start there, and output elsewhere would be split in two without notice."""
     with database.reading() as connection:
         is_empty = connection.exec_driver_sql("SELECT 1 FROM pipelines LIMIT 1").first() is None
     with suppress(OSError, ValueError):  # what cannot be read, or is not there any more, holds no output
@@ -128,7 +128,7 @@ def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:
 
 
 def log_to_standard_error() -> None:
-    """Write down with its time what happens here, and of others than the engine only what is wrong."""
+    """Log what happens here, with its time, and only warnings of other packages."""
     formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler()
@@ -138,7 +138,7 @@ def log_to_standard_error() -> None:
 
 
 def check_bind(api: ApiSettings) -> None:
-    """Refuse an address that others can reach unless the owner has chosen a token or said that it is meant."""
+    """Raise for an address that others can reach unless the owner has set a token or allowed it explicitly."""
     if not is_loopback(api.host) and api.token is None and not api.insecure:
         raise InsecureBindError(
             f"{api.host} can be reached from other machines",
@@ -353,14 +353,14 @@ class Listener(uvicorn.Server):
         threading.Thread(target=load_compiler, name="compiler").start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End; asked again by Ctrl-C, at once. The signal is not passed on: what must be put away is put away."""
+        """Shut down; at a second Ctrl-C immediately. The signal is not passed on, so that the cleanup completes."""
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
         self._context.changes.close()
 
 
 def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings) -> str:
-    """Return the token that is let in: the one that was set, or the one made at the first start."""
+    """Return the accepted token: the configured one, or the one that was generated at the first start."""
     if api.token is not None:
         return api.token.get_secret_value()
     with database.writing() as connection:
@@ -376,7 +376,7 @@ def _admit_token(database: Database, directory: DataDirectory, api: ApiSettings)
 
 
 def _listen(api: ApiSettings, directory: DataDirectory) -> socket.socket:
-    """Return a listening socket; its connections inherit for how long somebody may take nothing."""
+    """Return a listening socket; its connections inherit its timeout for clients that do not read."""
     listener = _bind(api, directory)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it
         milliseconds = int(_UNREAD_LIMIT / timedelta(milliseconds=1))

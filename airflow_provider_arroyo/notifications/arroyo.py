@@ -83,11 +83,12 @@ class ArroyoNotifier(BaseNotifier):
         self.since = since
 
     def __call__(self, *args: Any) -> None:
-        """Tell. Templates are rendered in a copy: one notifier serves many tasks, in one process too."""
+        """Send the notification. Templates are rendered in a copy: one notifier serves many tasks, in one process
+        too."""
         BaseNotifier.__call__(copy.copy(self), *args)
 
     def notify(self, context: Context) -> None:
-        """Look, and tell."""
+        """Read the current state, and send the notification."""
         hook, names, since = self._what_to_ask(context)
         try:
             url = hook.get_conn().url
@@ -116,7 +117,7 @@ class ArroyoNotifier(BaseNotifier):
         return ArroyoHook(connection), list(pipelines), known[0] if known else utc_now() - LOOK_BACK
 
     def _tell_all(self, context: Context, url: str | None, reports: Sequence[Report]) -> None:
-        """Tell each; what cannot be delivered keeps nothing else back."""
+        """Send each notification; one that cannot be delivered does not delay the others."""
         failures: list[Exception] = []
         if not reports:
             reports = [Report("(none)", unknown="neither the notifier nor the task names a pipeline")]
@@ -127,7 +128,7 @@ class ArroyoNotifier(BaseNotifier):
             raise failures[0]
 
     def _tell(self, context: Context, report: Report) -> list[Exception]:
-        """Tell, if it is to be told; what went wrong on the way."""
+        """Send the notification if it is due; return the error if that fails."""
         if not self._is_told(report):
             self.log.info("There is nothing to tell: %s", report.headline)
             return []
@@ -163,7 +164,7 @@ def _each(deliver: Delivery | Sequence[Delivery]) -> list[Delivery]:
 
 
 def _last_success(context: Context) -> datetime | None:
-    """Return the start of the DAG's last successful run; Airflow asks for it on access."""
+    """Return the start of the DAG's last successful run, which Airflow fetches on access."""
     before = context.get("prev_start_date_success")
     return before if isinstance(before, datetime) else None
 
@@ -221,7 +222,7 @@ MESSAGES = {
 
 
 def template_of(message: str) -> str:
-    """Return the message of that name, or the template that it is itself; a word that is neither is refused."""
+    """Return the message of that name, or the template itself; raise for a word that is neither."""
     if message in MESSAGES:
         return MESSAGES[message]
     if "{{" not in message and "{%" not in message:

@@ -174,15 +174,14 @@ class StreamingSqlOperator(PipelineOperator):
         self._declare()
 
     def _declare(self) -> None:
-        """Let Airflow's graph show what the script says. Under a prefix it writes elsewhere."""
+        """Declare the datasets of the script for Airflow's graph. Under a prefix it writes elsewhere."""
         self.inlets.extend(self.declared.inlets)
         if self.into is None:
             self.outlets.extend(self.declared.outlets)
 
     def prepare_for_execution(self) -> Self:
-        """Return a copy that is run, without what was declared: Airflow would fail a task for an asset that somebody
-        else has given another name, and would make an event of every outlet, also where nothing is known to be
-        written."""
+        """Return a copy for execution, without the declared datasets: Airflow would fail a task for an asset that has
+        another name elsewhere, and would create an event of every outlet, even if nothing was written."""
         other = super().prepare_for_execution()
         other.inlets = without(self.inlets, self.declared.inlets)
         other.outlets = without(self.outlets, self.declared.outlets)
@@ -200,7 +199,7 @@ class StreamingSqlOperator(PipelineOperator):
         jinja_env: jinja2.Environment | None = None,
         seen_oids: set[int] | None = None,
     ) -> Any:
-        """Render, and refuse what is not defined by name and line, also where the DAG lets it be empty."""
+        """Render the template, and raise for undefined names with the line, even if the DAG lets them be empty."""
         try:
             return super().render_template(
                 content, context, secret_sources.strict(jinja_env or self.get_template_env()), seen_oids
@@ -209,7 +208,7 @@ class StreamingSqlOperator(PipelineOperator):
             raise secret_sources.refusal(error) from error
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Deploy, publish what was deployed, and wait as asked; or only say what would become of the state."""
+        """Deploy, publish the deployment, and wait as requested; or only preview the effect on the state."""
         if self.upgrade == "plan_only":
             return asdict(self._plan())
         if self.wait_for == "complete":
@@ -270,7 +269,7 @@ class StreamingSqlOperator(PipelineOperator):
         return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
 
     def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
-        """Return the summary; what it says to be written becomes events of the assets that the task has aliases for."""
+        """Return the summary; the written datasets become events of the task's asset aliases."""
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
         declared = set(self.declared.outlets) if self.into is None else set()
         if self.wait_for in ("complete", "finished") and (aliases or declared):
@@ -294,7 +293,7 @@ class StreamingSqlOperator(PipelineOperator):
         return summary
 
     def on_kill(self) -> None:
-        """Do what was chosen, unless the wait is the triggerer's: there, only a user's will counts."""
+        """Apply the chosen action, unless the triggerer does the waiting: there only a user's kill counts."""
         super().on_kill()
         # This runs inside a signal handler: what was interrupted may be in the middle of asking Airflow for the
         # connection, so the address that is known is used and nothing is asked for.
@@ -321,7 +320,7 @@ class StreamingSqlOperator(PipelineOperator):
         return PipelineSpec(self.script, parallelism, settings, sources, interval, secrets)
 
     def _checkpoint_interval(self) -> timedelta | None:
-        """Return the interval; a template that is rendered to nothing gives none."""
+        """Return the interval; None if its template renders to nothing."""
         given = self.checkpoint_interval
         is_given = not isinstance(given, str) or given.strip() not in ("", "None")
         return to_optional_duration(given, "checkpoint_interval") if is_given else None
@@ -366,8 +365,8 @@ class StreamingSqlOperator(PipelineOperator):
 
 
 def writing_under(script: str, prefix: str) -> str:
-    """Return the script with the statement that has it write under a prefix; the control plane says whether it is
-    one."""
+    """Return the script with the statement that sets the prefix of its sinks; the control plane validates the
+    prefix."""
     text = prefix.replace("'", "''")
     return f"{script}\n;\nSET sink_prefix = '{text}';\n"
 

@@ -88,7 +88,7 @@ class FakePipeline:
         self.states = deque(states)
 
     def happen(self, at: datetime, code: str, message: str, level: str = "warn") -> None:
-        """Let there be an event."""
+        """Add an event."""
         event = {"id": len(self.events) + 1, "created_at": to_micros(at), "level": level, "details": None, "who": "ann"}
         self.events.append({**event, "code": code, "message": message})
 
@@ -159,7 +159,7 @@ class Answer:
 
 
 def problem(status: int, code: str, detail: str, hint: str | None = None) -> Answer:
-    """Return a refusal, as a control plane says it."""
+    """Return a refusal in the form of a control plane."""
     return Answer(status, {"title": "refused", "status": status, "code": code, "detail": detail, "hint": hint})
 
 
@@ -201,7 +201,7 @@ class FakeControlPlane:
 
     @property
     def url(self) -> str:
-        """Return the address on which it listens."""
+        """Return the address at which it listens."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -213,7 +213,7 @@ class FakeControlPlane:
 
     @contextmanager
     def as_connection(self, conn_id: str = "arroyo_default") -> Iterator[None]:
-        """Let the connection of this name lead here, in this process and in those that it starts."""
+        """Let the connection of this name lead here, in this process and in its child processes."""
         variable = f"AIRFLOW_CONN_{conn_id.upper()}"
         before = os.environ.get(variable)
         os.environ[variable] = json.dumps({"conn_type": "arroyo", "host": self.url, "password": TOKEN})
@@ -226,7 +226,7 @@ class FakeControlPlane:
                 os.environ[variable] = before
 
     def come_back(self) -> None:
-        """Listen, at the same address as before."""
+        """Listen again, at the same address."""
         self._server = _Server(("127.0.0.1", self._port), _handler(self))
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
@@ -239,14 +239,14 @@ class FakeControlPlane:
             self._server = None
 
     def add(self, name: str = "clicks", **script: Any) -> FakePipeline:
-        """Let there be a pipeline."""
+        """Add a pipeline."""
         self._pipelines_made += 1
         pipeline = FakePipeline(f"pl_{self._pipelines_made}", name, **script)
         self.pipelines[pipeline.id] = pipeline
         return pipeline
 
     def consume(self, name: str, pipeline: str, **body: Any) -> FakeConsumer:
-        """Let there be a consumer of partitions, as a request with this body makes it."""
+        """Add a consumer of partitions, as a request with this body does."""
         followed = self._find(pipeline)
         if followed is None:
             raise ValueError(f"there is no pipeline {pipeline!r}")
@@ -258,7 +258,7 @@ class FakeControlPlane:
         return made
 
     def fail(self, method: str, path: str, *faults: Fault) -> None:
-        """Make the next requests of this kind fail. A lost answer is lost after the request was taken."""
+        """Make the next requests of this kind fail. A lost answer is lost after the request was processed."""
         self.faults += [(method, path, fault) for fault in faults]
 
     def next_fault(self, request: Request) -> Fault | None:
@@ -274,7 +274,7 @@ class FakeControlPlane:
         return [request for request in self.requests if request.method == method and re.search(path, request.path)]
 
     def answer(self, request: Request) -> Answer:
-        """Do what is asked, and remember it."""
+        """Process a request, and record it."""
         if request.path.endswith("/changes/stream"):
             return problem(404, "http.unknown_path", "this control plane has no stream, like those of earlier versions")
         self.clock.turn(self.per_request)
@@ -578,7 +578,7 @@ def _savepoint_script(savepoint: str, label: str | None) -> deque[dict[str, Any]
 
 
 def _rehearse(pipeline: FakePipeline, key: str) -> Answer:
-    """Return the rehearsal of that key: each is played once, and shown as far as it was looked at."""
+    """Return the rehearsal of that key: each runs once, and its progress depends on how often it was polled."""
     if key not in pipeline.rehearsals:
         looks = pipeline.next_rehearsals.popleft() if pipeline.next_rehearsals else rehearsal_looks()
         named = {"id": f"reh_{len(pipeline.rehearsals) + 1}", "pipeline_id": pipeline.id, "plan_id": "3f0c"}
@@ -587,7 +587,7 @@ def _rehearse(pipeline: FakePipeline, key: str) -> Answer:
 
 
 def rehearsal_looks(only_old: int = 0, only_new: int = 0, sink: str = "counts") -> list[dict[str, Any]]:
-    """Return a rehearsal as it is looked at until it is done, with so many rows that only one of the scripts writes."""
+    """Return a rehearsal that is done after some polls, with that many rows that only one of the scripts writes."""
     differs = bool(only_old or only_new)
     rows = {"rows_old": 100, "rows_new": 100, "only_old": only_old, "only_new": only_new, "examples": []}
     report = {"differs": differs, "plan": "3f0c", "epoch": 4, "rows_in": {"clicks": 100}}
@@ -662,6 +662,6 @@ def _handler(fake: FakeControlPlane) -> type[BaseHTTPRequestHandler]:
         do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of the standard library
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
-            """Keep quiet."""
+            """Log nothing."""
 
     return Handler

@@ -58,7 +58,7 @@ def change(
     key: str | None = None,
     text: Callable[[Mapping[str, Json]], str] = describe,
 ) -> int:
-    """Send a change of a pipeline and show its answer, as `text` has it, after the wait if there is to be one."""
+    """Send a change of a pipeline and show its answer as `text` formats it, after the wait if one is requested."""
     if args.dry_run or args.wait is None:
         send(args, method, path, body, text, key=key)
         return 0
@@ -69,7 +69,7 @@ def change(
 
 
 def wait(args: Namespace, client: Client, pipeline: str) -> int:
-    """Wait for what the arguments say, and show the pipeline as it is then."""
+    """Wait for the goal of the arguments, and show the pipeline afterwards."""
     path = f"/pipelines/{pipeline}"
     tasks: int | None = args.parallelism if "parallelism" in args else None
     waiting = JobWatch(args.wait, lambda: client.get(f"{path}/jobs"), tasks=tasks, timeout=args.timeout)
@@ -85,8 +85,8 @@ def wait(args: Namespace, client: Client, pipeline: str) -> int:
 
 
 def verdict(goal: Goal, job: Mapping[str, Json], tasks: int | None = None) -> str | bool:
-    """Whether the job is where it was asked to be, with so many tasks if that was asked for; if it rests elsewhere, in
-    which words. As long as something that was asked for is still to come, its state says nothing."""
+    """Whether the job has reached the requested state, with the requested number of tasks; if it stays in another
+    state, return an explanation. While a requested change is pending, its state means nothing."""
     state = field_of(job, "state")
     if job.get("settled") is False:
         return False
@@ -125,7 +125,7 @@ class ProgressLine:
     _shown: str = ""
 
     def show(self, text: str) -> None:
-        """Show what is the case now."""
+        """Show the current progress."""
         if text == self._shown:
             return
         self._shown = text
@@ -133,7 +133,7 @@ class ProgressLine:
         self.stream.flush()
 
     def end(self) -> None:
-        """Leave the last text where it is; what is written next begins a line of its own."""
+        """Leave the last text; the next output begins on a new line."""
         if self._shown and self.stream.isatty():
             self.stream.write("\n")
         self._shown = ""
@@ -153,7 +153,7 @@ class JobWatch:
     pause: Callable[[float], None] = time.sleep
 
     def until_end(self) -> str | None:
-        """Wait; None when the job has come where it was to be, else the reason why not."""
+        """Wait for the goal; return None if the job has reached it, else the reason why not."""
         begin = answered = self.clock()
         try:
             while True:
@@ -295,7 +295,8 @@ class Follower(Generic[CursorT]):
     def answers(
         self, after: CursorT | None, cursor_of: Callable[[dict[str, Json], CursorT], CursorT | None]
     ) -> Iterator[dict[str, Json]]:
-        """Yield the answers that follow a cursor; `cursor_of` says where each of them ends, and None where all does."""
+        """Yield the answers that follow a cursor; `cursor_of` returns where each of them ends, and None at the end of
+        all."""
         answered, is_behind = self.clock(), False
         while after is not None:
             if not is_behind:

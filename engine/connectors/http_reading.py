@@ -22,7 +22,7 @@ _AGAIN = frozenset({408, 425, 429})
 async def http_client(
     endpoint: str, headers: Mapping[str, str], timeout: httpx.Timeout
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Reachable]]:
-    """A client for one endpoint, and its checked address. Whatever goes wrong inside is an error of ours."""
+    """Open a client for one endpoint, with its checked address. Errors in the context become ours."""
     try:
         target = check_url(endpoint, os.environ)
     except TargetUnavailableError as wrong:
@@ -39,7 +39,7 @@ async def http_client(
 
 
 def sni(target: Reachable) -> dict[str, str]:
-    """The extension of a request by which the server proves that it is the named host."""
+    """Return the extension of a request that lets the server prove that it is the named host."""
     return {"sni_hostname": target.server_name}
 
 

@@ -77,7 +77,7 @@ def registry_complaint(table: Table) -> str | None:
 
 
 def refused_registry(table: Table) -> str | None:
-    """Why a table of a connector without a registry cannot have its format, or None."""
+    """Return why a table of a connector without a registry cannot have its format, or None."""
     form = table.format
     if form is None or not _uses_registry(form):
         return None

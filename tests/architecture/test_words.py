@@ -37,3 +37,29 @@ def test_a_docstring_of_a_function_begins_with_a_verb(words: ModuleType) -> None
     source = 'def wrong() -> None:\n    """What it is."""\n\n\ndef right() -> None:\n    """Return it."""\n'
 
     assert [(hit.line, hit.words) for hit in words.hits_in_module("module.py", source)] == [(2, "What")]
+
+
+@pytest.mark.parametrize(
+    "first", ["The file of it.", "Back from there.", "Why it fails.", "Nothing is lost.", "Spark's own."]
+)
+def test_a_docstring_of_a_function_begins_with_no_other_word(words: ModuleType, first: str) -> None:
+    source = f'async def wrong() -> None:\n    """{first}"""\n'
+
+    assert [hit.words for hit in words.hits_in_module("module.py", source)] == [first.split(maxsplit=1)[0]]
+
+
+def test_a_docstring_of_a_property_fixture_or_class_may_be_a_noun_phrase(words: ModuleType) -> None:
+    source = '''
+class Table:
+    """A table."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    """A table."""
+'''
+
+    assert not list(words.hits_in_module("module.py", source))

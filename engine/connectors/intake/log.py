@@ -48,14 +48,14 @@ class Message:
 
 
 def to_record(message: Message) -> bytes:
-    """The bytes of a message in a segment."""
+    """Return the bytes of a message in a segment."""
     metadata = json.dumps(message.metadata, separators=(",", ":")).encode() if message.metadata else b""
     body = metadata + message.content
     return _HEADER.pack(len(body), zlib.crc32(body), message.received, len(metadata)) + body
 
 
 def records(file: BinaryIO, start: int, end: int) -> Iterator[tuple[Message, int]]:
-    """The messages between two bytes of a segment, and where each ends. Stops at a record that is not whole."""
+    """Yield the messages between two bytes of a segment, and where each ends. Stop at an incomplete record."""
     file.seek(start)
     at = start
     while at + _HEADER.size <= end:
@@ -71,17 +71,17 @@ def records(file: BinaryIO, start: int, end: int) -> Iterator[tuple[Message, int
 
 
 def segment_file(directory: Path, number: int) -> Path:
-    """The file of a segment."""
+    """Return the file of a segment."""
     return directory / f"{number}.log"
 
 
 def segment_numbers(directory: Path) -> list[int]:
-    """The segments that are stored, oldest first."""
+    """Return the numbers of the stored segments, oldest first."""
     return sorted(int(path.stem) for path in directory.glob("*.log"))
 
 
 def read_id(directory: Path) -> str | None:
-    """The id of a log; None if nothing was received yet."""
+    """Return the id of a log; None if nothing was received yet."""
     try:
         return str(json.loads((directory / "log.json").read_bytes())["id"])
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def read_end(directory: Path) -> End | None:
 
 
 def read_dropped(directory: Path) -> dict[int, int]:
-    """The segments that were dropped because the log was full, with the number of their messages."""
+    """Return the segments that were dropped because the log was full, with the number of their messages."""
     try:
         content = json.loads((directory / "dropped").read_bytes())
     except FileNotFoundError:
@@ -115,7 +115,7 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def claim_segments(directory: Path, up_to: int) -> None:
-    """Note that an epoch may have read a part of these segments, so that none of them is dropped. Called with the
+    """Record that an epoch may have read a part of these segments, so that none of them is dropped. Call it with the
     lock."""
     _publish(directory / "claimed", str(up_to))
 
@@ -168,7 +168,7 @@ class LogWriter:
         self._floor = self._number
 
     def append(self, messages: Sequence[Message]) -> bool:
-        """Make messages durable. False, with no effect, if there is no room for them."""
+        """Make messages durable. Return False, with no effect, if there is no room for them."""
         if not messages:
             return True
         block = b"".join(map(to_record, messages))
@@ -189,11 +189,11 @@ class LogWriter:
         return True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()
 
     def _recover(self) -> int:
-        """Cut off a record that is not whole, publish the end, and return the newest segment."""
+        """Truncate an incomplete record, publish the end, and return the newest segment."""
         numbers = segment_numbers(self._directory)
         if not numbers:
             return max(read_dropped(self._directory), default=0)
@@ -250,8 +250,8 @@ class LogWriter:
 
 
 def read_log(directory: Path, first: End, last: End, *, may_lack: bool) -> Iterator[Message | int]:
-    """The messages between two positions, and the number of messages of each segment that was dropped in between.
-    Raises RecordsLostError where messages are gone otherwise, unless they `may_lack`."""
+    """Return the messages between two positions, and the number of messages of each segment that was dropped in
+    between. Raise RecordsLostError if other messages are missing, unless they `may_lack`."""
     dropped = read_dropped(directory)
     for number in range(max(1, first[0]), last[0] + 1):
         start = first[1] if number == first[0] else 0

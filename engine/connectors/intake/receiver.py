@@ -49,7 +49,7 @@ class Reception:
     failing_since: float | None = None
 
     async def run(self) -> EngineError:
-        """Receive; the error for which no connection is tried any more."""
+        """Receive messages until an error that no new connection can remedy; return the error."""
         while True:
             error = await self._receive()
             if not error.is_outage:

@@ -50,12 +50,12 @@ class LogPosition:
     offset: int = 0
 
     def to_json(self) -> Position:
-        """As it stands in Spark's offset log."""
+        """Return the entry of Spark's offset log."""
         return {} if self.log is None else {"log": self.log, "segment": self.segment, "offset": self.offset}
 
     @classmethod
     def from_json(cls, position: Position) -> LogPosition:
-        """Read back from the offset log."""
+        """Read the position from the offset log."""
         assert isinstance(position, dict)
         if not position:
             return cls()
@@ -65,7 +65,7 @@ class LogPosition:
         return cls(str(position["log"]), segment, offset)
 
     def end_in(self, log: str | None) -> End:
-        """The place in a log: its begin, unless the position is in that log."""
+        """Return the place in a log: its begin, unless the position is in that log."""
         return (self.segment, self.offset) if self.log == log else (0, 0)
 
 
@@ -93,15 +93,15 @@ class IntakeSource:
         return self._table.intake
 
     def partitions(self) -> Sequence[str]:
-        """A log is one partition."""
+        """Return the only partition, which is the log."""
         return (_PARTITION,)
 
     def start(self, partition: str) -> Position:
-        """The begin of the log."""
+        """Return the begin of the log."""
         return LogPosition().to_json()
 
     def advance(self, at: Mapping[str, Position], max_rows: int | None) -> Mapping[str, Position]:
-        """Up to the end of what is durable, or as far as the limit allows."""
+        """Return the end of the durable messages, or the position that the limit allows."""
         position = LogPosition.from_json(at[_PARTITION])
         log, end = read_id(self._directory), read_end(self._directory)
         begin = position.end_in(log)
@@ -113,16 +113,16 @@ class IntakeSource:
         return {_PARTITION: LogPosition(log, *chosen).to_json()}
 
     def is_at_end(self, partition: str, at: Position) -> bool:
-        """Whether the position is the end of what is durable."""
+        """Whether the position is the end of the durable messages."""
         end = read_end(self._directory)
         return end is None or LogPosition.from_json(at).end_in(read_id(self._directory)) >= end
 
     def is_finished(self, partition: str, at: Position) -> bool:
-        """Never: more may be received."""
+        """Return False: more messages may be received."""
         return False
 
     def slices(self, partition: str, start: Position, end: Position, tasks: int) -> Sequence[Slice]:
-        """The range, cut where segments begin."""
+        """Return the range, split where segments begin."""
         first, last = LogPosition.from_json(start), LogPosition.from_json(end)
         if start == end:
             return ()
@@ -133,7 +133,7 @@ class IntakeSource:
         return [Slice(partition, low, high) for low, high in pairwise(bounds)]
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """The messages of a range. Those that were dropped in it are counted."""
+        """Return the messages of a range. Those that were dropped in it are counted."""
         if is_remote():
             raise disk_not_shared(self._table.name)
         rows = MessageRows(self._table)
@@ -161,7 +161,7 @@ class IntakeSource:
             yield rows.chunk(self._messages(pending))
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
-        """Delete segments that committed epochs have read, once their retention is over."""
+        """Delete segments that committed epochs have read, after their retention."""
         position = LogPosition.from_json(at[_PARTITION])
         if position.log != read_id(self._directory):
             return
@@ -173,7 +173,7 @@ class IntakeSource:
             path.unlink()
 
     def _limited(self, begin: End, end: End, limit: int) -> End:
-        """The end of the message with the number `limit` behind the begin, or the end of the log."""
+        """Return the end of the message with the number `limit` after the begin, or the end of the log."""
         for number in segment_numbers(self._directory):
             if not begin[0] <= number <= end[0]:
                 continue
@@ -203,7 +203,7 @@ class IntakeSource:
 
 
 def disk_not_shared(table: str) -> DiskNotSharedError:
-    """The error of executors that cannot read an intake log."""
+    """Return the error for executors that cannot read an intake log."""
     return DiskNotSharedError(
         f"{table} is read through an intake log in the state directory, which the executors do not see",
         hint="put the state directory on a disk that all executors share, or run the pipeline on one machine",

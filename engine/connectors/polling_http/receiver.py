@@ -52,7 +52,7 @@ class PollingReceiver:
                 await self.sleep(max(0.0, begin + options.poll_interval_ms / 1000 - self.clock()))
 
     async def _request(self, client: httpx.AsyncClient, target: Reachable, before: Mapping[str, str]) -> Message | None:
-        """One answer; None if it is to be left out because nothing has changed."""
+        """Request an answer; return None if it is to be left out because nothing has changed."""
         options = self.options
         only_changed = options.emit_behavior == "changed"
         condition = {"if-none-match": before["etag"]} if only_changed and "etag" in before else {}

@@ -38,7 +38,7 @@ class EventParser:
     _after_return: bool = False
 
     def feed(self, block: bytes) -> Iterator[Event]:
-        """The events that end in a block."""
+        """Return the events that end in a block."""
         # a line ends with \n, \r or \r\n, and the block may end between the two
         if self._after_return and block:
             block, self._after_return = block.removeprefix(b"\n"), False

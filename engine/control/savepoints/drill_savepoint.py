@@ -35,8 +35,8 @@ class Drills:
     _mark: str = field(default_factory=lambda: f"drill/{uuid.uuid4().hex}")
 
     def play(self, savepoint: Path) -> str:
-        """Restore a savepoint into a scratch directory and read all its state; what was read, in words. Raises
-        DamagedSavepointError, or another EngineError where it could not be tried."""
+        """Restore a savepoint into a scratch directory and read all its state; return a description of what was read.
+        Raise DamagedSavepointError, or another EngineError if the test could not run."""
         scratch = self.directory.drills
         shutil.rmtree(scratch, ignore_errors=True)  # of a control plane that has died
         scratch.mkdir(parents=True)
@@ -86,7 +86,7 @@ def _untried(scratch: Path, code: int) -> DriverDiedError | DiskFullError:
 
 
 def take_savepoint(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> SavepointContent:
-    """Copy, and say what the copy's manifest says."""
+    """Copy a savepoint, and return the copy's manifest."""
     from engine.checkpoints import savepoints  # noqa: PLC0415 - it brings pyarrow, which a server need not wait for
 
     request = savepoints.Request(stored.id, stored.label, stored.creator, stored.reason, versions)

@@ -92,7 +92,7 @@ def intend(action: Action, desired: Pipeline, status: Status, now: datetime) -> 
 
 
 def _enter(status: Status, state: State, now: datetime) -> Status:
-    """Return the status in another state; in the same one, nothing changes, the time of entry included."""
+    """Return the status in another state; in the same state nothing changes, including the time of entry."""
     if status.state is state:
         return status
     assert may_follow(status.state, state), f"{status.state} is never followed by {state}"
@@ -100,8 +100,8 @@ def _enter(status: Status, state: State, now: datetime) -> Status:
 
 
 def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
-    """Return the status with one more generation, made of what is desired now. A start that was asked for, and the
-    first of another version, clear the count of failures, so that they have all their tries."""
+    """Return the status with one more generation, for the current desired state. A requested start, and the first start
+    of another version, reset the count of failures, so that all retries are available."""
     is_asked = desired.restarts_asked != status.restarts_done or desired.version != status.version
     failures, outages = (0, 0) if is_asked else (status.failures, status.outages)
     failure_times = () if is_asked else status.failure_times
@@ -124,7 +124,7 @@ def _launched(desired: Pipeline, status: Status, now: datetime) -> Status:
 
 
 def _failed(status: Status, recover: Recover) -> Status:
-    """Return the status with one more restart to come, and why."""
+    """Return the status with another restart scheduled, and its reason."""
     return replace(
         status,
         failure=recover.failure,
@@ -158,8 +158,8 @@ _REFUSED_STATES = (OtherQueryError.code, OtherFormatError.code)
 
 
 def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode, request: StopRequest) -> Pipeline:
-    """Run, or stop in some way. A failed job starts again; a finished one stays as it is. The first to ask for a stop
-    is the one who is remembered."""
+    """Request a run, or a stop in some way. A failed job starts again; a finished one is unchanged. The first to
+    request a stop is recorded."""
     if mode == "none" and status.state is State.FAILED and status.restarts_done == pipeline.restarts_asked:
         pipeline = replace(pipeline, restarts_asked=pipeline.restarts_asked + 1, restart_now=False)
     by = None if mode == "none" else pipeline.stop_request or request
@@ -167,12 +167,12 @@ def ask_stop(pipeline: Pipeline, status: Status, mode: StopMode, request: StopRe
 
 
 def ask_parallelism(pipeline: Pipeline, parallelism: int) -> Pipeline:
-    """Go on with that many tasks; the same number changes nothing."""
+    """Request that many tasks; the same number changes nothing."""
     return replace(pipeline, parallelism=parallelism)
 
 
 def ask_tags(pipeline: Pipeline, tags: Mapping[str, str]) -> Pipeline:
-    """Replace all tags of the pipeline. Its job does not notice."""
+    """Replace all tags of the pipeline. Its job is not affected."""
     return replace(pipeline, tags=dict(tags))
 
 
@@ -187,8 +187,7 @@ def ask_restart(pipeline: Pipeline, status: Status, force: bool) -> Pipeline:
 
 
 def refuse_while_restored(pipeline: Pipeline) -> None:
-    """Refuse what is decided by the state that is there, while that is to give way to a savepoint's: what would be said
-    of it, and done with it, would be of another state by then."""
+    """Refuse a request that depends on the current state while a restore is to replace that state."""
     if pipeline.restore is not None:
         raise PipelineBusyError(
             f"pipeline {pipeline.name!r} is to go back to savepoint {pipeline.restore.savepoint_id} first",
@@ -197,14 +196,14 @@ def refuse_while_restored(pipeline: Pipeline) -> None:
 
 
 def ask_restore(pipeline: Pipeline, restore: Restore) -> Pipeline:
-    """Go back to a savepoint; the job then runs at the savepoint's parallelism."""
+    """Request a restore; the job then runs at the savepoint's parallelism."""
     refuse_while_restored(pipeline)
     return replace(pipeline, restore=restore, parallelism=restore.parallelism)
 
 
 def is_settled(pipeline: Pipeline, status: Status) -> bool:
-    """Whether nothing that was asked for is still to come: what runs, or rests, is what is desired. A job that fails,
-    or starts again after a failure, is as settled as one that runs."""
+    """Whether no requested change is pending: the job runs, or is stopped, as desired. A job that fails, or restarts
+    after a failure, counts as settled, too."""
     if pipeline.restore is not None:
         return False
     if pipeline.stop != "none":
@@ -218,22 +217,22 @@ def is_settled(pipeline: Pipeline, status: Status) -> bool:
 
 
 def other_interval(current: Version, interval: timedelta | None, now: datetime) -> Version:
-    """Return the version that only another checkpoint interval makes. It gives up the state that the current one has
-    not given up yet."""
+    """Return the version that differs only in the checkpoint interval. It discards the state that the current one has
+    yet to discard."""
     spec = replace(current.spec, checkpoint_interval=interval)
     return replace(current, number=current.number + 1, spec=spec, created_at=now, predecessors=())
 
 
 def means_the_same(current: Version, spec: Spec, plan: PlannedQuery) -> bool:
-    """Whether a spec runs as the current version does: comments and layout of its text make no difference."""
+    """Whether a spec runs like the current version: comments and layout of its text make no difference."""
     if (spec.settings, spec.checkpoint_interval) != (current.spec.settings, current.spec.checkpoint_interval):
         return False
     return spec.digest == current.spec.digest if current.meaning is None else plan.meaning == current.meaning
 
 
 def has_foreign_state(current: Version, plan: PlannedQuery, status: Status) -> bool:
-    """Whether the state may be that of another query although nobody has changed this one: another version of the
-    engine plans it differently, or a run of it was refused the state."""
+    """Whether the state may belong to another query although this one is unchanged: another version of the engine plans
+    it differently, or a run of it was refused the state."""
     is_refused = status.failure is not None and status.failure.code in _REFUSED_STATES
     return not is_bound_alike(current, plan) or (status.state is State.FAILED and is_refused)
 
@@ -272,9 +271,9 @@ def next_version(
     has_state: bool,
     upgrade: Upgrade | None = None,
 ) -> Version:
-    """Return the version that another spec makes. Refused when the state of the old plan does not fit the new one,
-    and no `upgrade` says how it is taken over. It gives up, or takes over, the state that the current one has not
-    yet."""
+    """Return the version for another spec. Raise if the state of the old plan does not fit the new one, and no
+    `upgrade` describes how to take it over. It discards, or takes over, the state that the current one has yet to
+    discard or take over."""
     fits = is_bound_alike(current, plan)
     if upgrade is None and not force and fits:
         upgrade = current.upgrade
@@ -294,11 +293,11 @@ def next_version(
 
 
 def earlier_version(current: Version, origin: Version, plan: PlannedQuery, now: datetime) -> Version:
-    """Return the version that brings an earlier one's spec back, for a savepoint of it; it gives up no state, since the
-    savepoint takes the place of what there is."""
+    """Return the version that restores an earlier one's spec, for a savepoint of it; it discards no state, since the
+    savepoint replaces the state."""
     return plan.as_version(current.pipeline_id, current.number + 1, origin.spec, now)
 
 
 def ask_version(pipeline: Pipeline, version: Version) -> Pipeline:
-    """Go on with another version."""
+    """Request another version."""
     return replace(pipeline, version=version.number)

@@ -173,8 +173,8 @@ def _go_on(control: Control, on_sign: OnSign) -> None:
 
 
 def _taken_over_here(prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
-    """The run once the state of another query is its own: on the driver's machine, as executors do not see the files
-    that it is made of. The start that follows uploads them."""
+    """Return the run once it has taken over the state of another query on the driver's machine: executors do not see
+    the files of the state. The start that follows uploads them."""
     there = prepared.spec
     here = replace(prepared, spec=replace(there, settings=replace(there.settings, master=None)))
     with closing_session(_open(here)) as spark, death_explained():

@@ -38,8 +38,8 @@ class Receivers:
 
 
 def receivers_of(program: Program, intake: Path, *, has_other_disks: bool) -> Receivers:
-    """The receivers of a program, whose logs are in the directory `intake`. Raises DiskNotSharedError if executors
-    cannot read the logs."""
+    """Return the receivers of a program, whose logs are in the directory `intake`. Raise DiskNotSharedError if
+    executors cannot read the logs."""
     threads: list[ReceivingThread] = []
     for name in program.scans:
         table = replace(program.tables[name], intake=intake / safe_name(name))

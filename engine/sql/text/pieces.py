@@ -56,8 +56,8 @@ _NO_ITEM = (*_CLOSING, TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenTy
 
 
 def tokens_of(text: str, line_starts: Sequence[int]) -> list[Token]:
-    """Return the tokens of a script. Raises ScriptRefused when a quote or a comment is not closed, or a number is
-    none."""
+    """Return the tokens of a script. Raise ScriptRefused if a quote or a comment is not closed, or a number is
+    invalid."""
     try:
         tokens: list[Token] = Arroyo().tokenize(text)
     except TokenError as error:
@@ -98,7 +98,8 @@ def pieces_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def check_piece(piece: Sequence[Token], line_starts: Sequence[int]) -> None:
-    """Refuse, before anything is parsed, what does not begin as one of our statements or is nested too deeply."""
+    """Raise, before anything is parsed, if the text does not begin like one of our statements or is nested too
+    deeply."""
     _check_beginning(piece)
     depth = 0
     for token, following in zip(piece, [*piece[1:], None], strict=True):
@@ -132,8 +133,7 @@ _COMMENT = re.compile(r"--[^\n]*|/\*(?P<hint>\+\s*\w+\s*\()?.*?\*/", re.DOTALL)
 
 
 def misplaced_hints(tokens: Sequence[Token], text: str, line_starts: Sequence[int]) -> Iterator[HintError]:
-    """Yield a complaint for each comment between two tokens that looks like a hint. Behind SELECT it would be a
-    token."""
+    """Yield an error for each comment between two tokens that looks like a hint. After SELECT it would be a token."""
     ends = [0, *(token.end + 1 for token in tokens)]
     for end, start in zip(ends, [*(token.start for token in tokens), len(text)], strict=True):
         for comment in _COMMENT.finditer(text, end, start):
@@ -143,7 +143,7 @@ def misplaced_hints(tokens: Sequence[Token], text: str, line_starts: Sequence[in
 
 
 def declared_name(piece: Sequence[Token]) -> str | None:
-    """Return the name that a CREATE TABLE or CREATE VIEW gives, as far as one can tell without a parser."""
+    """Return the name that a CREATE TABLE or CREATE VIEW declares, as far as that is possible without a parser."""
     if piece[0].text.upper() != "CREATE":
         return None
     words = [token.text.upper() for token in piece[:7]]
@@ -208,14 +208,14 @@ def _unsupported(piece: Sequence[Token]) -> UnsupportedStatementError:
 
 
 def position_at(line_starts: Sequence[int], offset: int) -> TextPosition:
-    """Return the line and column of an offset, both from one."""
+    """Return the line and column of an offset, both counted from one."""
     line = bisect_right(line_starts, offset)
     return TextPosition(line, offset - line_starts[line - 1] + 1)
 
 
 def start_of(node: exp.Expr) -> int | None:
-    """Return the offset where a node begins: the smallest that it or anything inside it has; None when nothing has
-    one."""
+    """Return the offset where a node begins: the smallest offset of the node and everything inside it; None if nothing
+    has one."""
     starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
     return min(starts) if starts else None
 
