@@ -235,7 +235,7 @@ def _refuse_contradiction(settings: RunSettings, texts: Mapping[str, str]) -> No
     ]
     if is_local and ignored:
         raise SettingError(
-            f"{', '.join(ignored)} are for a run on a cluster, and "
+            f"{', '.join(ignored)}: only for a run on a cluster, and "
             + ("there is no master" if settings.master is None else f"the master is {settings.master}"),
             hint="set master to spark://HOST:PORT, or leave them out",
         )

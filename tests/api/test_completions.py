@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import compile_script
+from engine.values.run_settings import RUN_SETTINGS
 from tests.api.conftest import Plane
 
 
@@ -31,3 +32,14 @@ def test_what_is_offered_is_accepted(plane: Plane) -> None:
         option = next(each["name"] for each in connectors[name] if each["name"] == "event_rate")
         script = f"CREATE TABLE t WITH (connector = '{name}', {option} = '5'); SELECT 1 FROM t;"
         assert compile_script(script).tables
+
+
+def test_every_setting_of_a_run_is_offered_with_its_values(plane: Plane) -> None:
+    offered = plane.get("/completions")
+    settings = {each["name"]: each for each in offered["run_settings"]}
+
+    assert settings.keys() == RUN_SETTINGS.keys()
+    assert (settings["fuse"]["choices"], settings["fuse"]["group"]) == (["on", "off"], "general")
+    assert (settings["max_cores"]["choices"], settings["max_cores"]["group"]) == ([], "cluster")
+    assert settings["history_from"]["group"] == "history"
+    assert "spark.network.timeout" in offered["spark_settings"]

@@ -347,6 +347,34 @@ def test_an_example_is_tried_complained_about_and_deployed(visit: Visit, shared:
     shared.until("orders-per-minute", state="Running")
 
 
+def test_run_settings_are_checked_deployed_and_shown(visit: Visit, shared: Served) -> None:
+    page = visit.enter()
+    page.get_by_role("link", name="Editor", exact=True).click()
+    page.get_by_label("Example").select_option("orders-per-minute")
+    page.get_by_label("Name").fill("with-settings")
+    page.get_by_text("Run settings", exact=True).click()
+    page.get_by_label("memory", exact=True).fill("1g")
+    page.get_by_label("fuse", exact=True).select_option("off")
+    page.get_by_label("Settings of Spark").fill("spark.network.timeout=240s")
+
+    page.get_by_role("button", name="Deploy").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("set master to spark://HOST:PORT")
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_label("Settings of Spark").fill("")
+    confirm(page, "Deploy", "A new run starts.")
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("with-settings")
+    page.get_by_role("link", name="Query", exact=True).click()
+    expect(page.get_by_text("1g", exact=True)).to_be_visible()
+    found = shared.client.get("/pipelines/with-settings")
+    assert found["settings"] == {"memory": "1g", "fuse": "off"}
+
+    page.get_by_role("link", name="Edit", exact=True).click()
+    expect(page.get_by_text("Run settings (2 set)")).to_be_visible()
+    visit.expected.add("status of 400")
+
+
 def test_what_a_script_may_say_is_offered_while_it_is_typed(visit: Visit, shared: Served) -> None:
     page = visit.enter()
     with page.expect_response("**/completions"):

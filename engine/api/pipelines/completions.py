@@ -20,6 +20,9 @@ from engine.errors import EngineError, RequestTooLargeError
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function
 from engine.jobs.decisions.spec import Spec
+from engine.values.declared_settings import Setting
+from engine.values.run_settings import HISTORY, RUN_SETTINGS
+from engine.values.spark_settings import ALLOWED
 
 ROUTER = APIRouter(tags=["connectors"])
 
@@ -40,6 +43,17 @@ class OptionName(BaseModel):
     choices: list[str] = Field(description="The values that it may have; empty where these are not few.")
 
 
+class RunSettingName(BaseModel):
+    """Setting of a pipeline's runs."""
+
+    name: str = Field(description="The name.")
+    description: str = Field(description="What it does.")
+    accepts: str = Field(description="The values that it may have.")
+    default: str = Field(description="Its default, in words.")
+    choices: list[str] = Field(description="All its values; empty if there are many.")
+    group: Literal["general", "history", "cluster"] = Field(description="The kind of runs that it is for.")
+
+
 class Completions(BaseModel):
     """Completions for a script."""
 
@@ -48,6 +62,8 @@ class Completions(BaseModel):
     connector_options: dict[str, list[OptionName]] = Field(description="Those of each connector, in any direction.")
     connector_formats: dict[str, list[str]] = Field(description="The formats that tables of each connector may have.")
     format_options: dict[str, list[OptionName]] = Field(description="Those of each format.")
+    run_settings: list[RunSettingName] = Field(description="The settings of a pipeline's runs.")
+    spark_settings: list[str] = Field(description="The settings of Spark that a pipeline may set by their own names.")
 
 
 @ROUTER.get("/completions")
@@ -67,6 +83,21 @@ def _completions() -> Completions:
         format_options={
             form.name: [option for option in _options(form.options) if option.name != "format"] for form in FORMATS
         },
+        run_settings=[_run_setting(declared) for declared in RUN_SETTINGS.values()],
+        spark_settings=sorted(ALLOWED),
+    )
+
+
+def _run_setting(declared: Setting) -> RunSettingName:
+    words = declared.kind.accepts.split(" or ")
+    is_of_cluster = declared.is_of_cluster or declared.name == "state_url"
+    return RunSettingName(
+        name=declared.name,
+        description=declared.about,
+        accepts=declared.kind.accepts,
+        default=declared.default,
+        choices=words if all(word.isalpha() for word in words) and len(words) > 1 else [],
+        group="cluster" if is_of_cluster else "history" if declared in HISTORY else "general",
     )
 
 

@@ -10,6 +10,8 @@ const ALL: Completions = {
   connector_options: { kafka: [option("topic"), option("bootstrap_servers")], filesystem: [option("path")], nexmark: [option("event_rate")] },
   connector_formats: { kafka: ["avro", "json"], filesystem: ["json", "parquet"], nexmark: [] },
   format_options: { json: [option("json.unstructured", "true", "false")], avro: [], parquet: [] },
+  run_settings: [],
+  spark_settings: [],
 };
 
 /** What is offered where the script has a `|`: what it takes the place of, and the names. */

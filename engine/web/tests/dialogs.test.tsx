@@ -12,7 +12,7 @@ import { actionsOf, spell } from "../src/pipeline/actions";
 import { follow, outcomeOf } from "../src/pipeline/follow";
 import { History } from "../src/pipeline/history";
 
-const ORDERS = { id: "pl_1", name: "orders", state: "Running", version: 3, parallelism: 1, query: "SELECT 1", settled: true, tags: {} } as Pipeline;
+const ORDERS = { id: "pl_1", name: "orders", state: "Running", version: 3, parallelism: 1, query: "SELECT 1", settled: true, settings: {}, tags: {} } as unknown as Pipeline;
 const NOTHING: Effects = { stops: false, starts: false, pause_micros: null, kept: [], lost: [], repeated: [], voided: [], upgrade: null, rollback: null };
 const PACE = { every: 1_000, idle: 15_000, of: null };
 const SAVED = { id: "sp_1", state: "completed", label: "nightly", epoch: 7, created_at: 0 } as Savepoint;

@@ -20,7 +20,7 @@ import { whyNoLines } from "../src/pipeline/overview";
 type Answers = (method: string, url: URL) => unknown;
 
 const PACE = { every: 1_000, idle: 15_000, of: null };
-const ORDERS = { id: "pl_1", name: "orders" } as Pipeline;
+const ORDERS = { id: "pl_1", name: "orders", settings: {} } as unknown as Pipeline;
 const LISTED = { ...ORDERS, state: "Running", restarts: 0, lag_micros: null, complete_until: null, rows_per_second: null, cpu_cores: null, memory_bytes: null };
 const place = document.body.appendChild(document.createElement("div"));
 

@@ -7,7 +7,7 @@ import { columnsOf, tablesIn } from "../src/editor/columns";
 import { KEYWORDS } from "../src/editor/dialect";
 import { formatSql } from "../src/editor/format-sql";
 
-const ALL = { functions: [{ name: "count", usage: "count(x)", description: "How many rows there are." }], table_options: [], connector_options: {}, connector_formats: {}, format_options: {} } as Completions;
+const ALL = { functions: [{ name: "count", usage: "count(x)", description: "How many rows there are." }], table_options: [], connector_options: {}, connector_formats: {}, format_options: {}, run_settings: [], spark_settings: [] } as Completions;
 const TABLES = `CREATE TABLE orders (id BIGINT NOT NULL, "the city" TEXT, total DECIMAL(10, 2), WATERMARK FOR at) WITH (connector = 'kafka');
 CREATE TABLE bids WITH (connector = 'nexmark', event_rate = 5);
 CREATE VIEW large AS SELECT id, o.total AS sum_of, upper(city) FROM orders o;

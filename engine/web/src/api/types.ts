@@ -197,6 +197,10 @@ export interface Completions {
   connector_formats: Record<string, string[]>;
   /** Those of each format. */
   format_options: Record<string, OptionName[]>;
+  /** The settings of a pipeline's runs. */
+  run_settings: RunSettingName[];
+  /** The settings of Spark that a pipeline may set by their own names. */
+  spark_settings: string[];
 }
 
 /** A connection that every script may use. */
@@ -1868,6 +1872,22 @@ export interface RolledBackPipeline {
   query: string;
   /** What it goes back to. */
   rollback: Rollback;
+}
+
+/** Setting of a pipeline's runs. */
+export interface RunSettingName {
+  /** The name. */
+  name: string;
+  /** What it does. */
+  description: string;
+  /** The values that it may have. */
+  accepts: string;
+  /** Its default, in words. */
+  default: string;
+  /** All its values; empty if there are many. */
+  choices: string[];
+  /** The kind of runs that it is for. */
+  group: "general" | "history" | "cluster";
 }
 
 /** A stored copy of a checkpoint. */

@@ -11,7 +11,7 @@ interface Props {
 
 /** A field for each option; those that nobody has to give are behind a fold. */
 export function OptionFields({ options, texts, changed }: Props) {
-  const field = (option: Option) => <Field key={option.name} option={option} text={texts[option.name] ?? ""} changed={(text) => changed({ ...texts, [option.name]: text })} />;
+  const field = (option: Option) => <OptionField key={option.name} option={option} text={texts[option.name] ?? ""} changed={(text) => changed({ ...texts, [option.name]: text })} />;
   const others = options.filter((option) => !option.isRequired);
   return (
     <>
@@ -26,7 +26,8 @@ export function OptionFields({ options, texts, changed }: Props) {
   );
 }
 
-function Field({ option, text, changed }: { option: Option; text: string; changed: (text: string) => void }) {
+/** A field for one option, with what it is for. */
+export function OptionField({ option, text, changed }: { option: Option; text: string; changed: (text: string) => void }) {
   const id = `option-${option.name}`;
   return (
     <div class="field">

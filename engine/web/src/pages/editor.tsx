@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Refused, allPipelines, ask, part } from "../api/client";
 import type { Complaint, ListedPipeline, Pipeline } from "../api/types";
 import { type Written, findWritten, forgetWritten, keepWritten, placeOf, takeDraft } from "../editor/draft";
+import { RunSettings, type Settings } from "../editor/run-settings";
 import { Script, isFaultless, useVerdict } from "../editor/script";
 import { EXAMPLES } from "../examples";
 import { apart } from "../format";
@@ -19,6 +20,9 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
   const [loaded, setLoaded] = useState({ text: "" });
   const [text, setText] = useState("");
   const [name, setName] = useState(pipeline ?? "");
+  const [settings, setSettings] = useState<Settings>({});
+  /** Whether they were edited: a deployment without settings leaves those of a pipeline as they are. */
+  const [areOther, setOther] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [isDeploying, setDeploying] = useState(false);
   /** What there was before anybody wrote. */
@@ -59,7 +63,10 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
       const chosen = EXAMPLES.find((each) => each.name === example);
       return begin({ name: chosen?.name ?? "", text: chosen?.query ?? draft }, false);
     }
-    ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => begin({ name: pipeline, text: found.query }, false), setError);
+    ask<Pipeline>("GET", `/pipelines/${part(pipeline)}`).then((found) => {
+      setSettings(found.settings);
+      begin({ name: pipeline, text: found.query }, false);
+    }, setError);
   }, [pipeline]);
 
   useEffect(() => {
@@ -87,7 +94,7 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
     fields: [...(taken === null ? [] : [{ name: "update", label: `Yes, update the existing pipeline ${apart(name.trim())}`, kind: "check", value: "", isRequired: true } satisfies Field]), { name: "parallelism", label: "Parallelism (blank: unchanged)", kind: "number", value: "", isOptional: true }],
     change: { before: () => ask<Pipeline>("GET", `/pipelines/${part(name.trim())}`).then((found) => found.query), after: text },
     send: async ({ parallelism }, dry_run, consent) => {
-      const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(parallelism?.trim() ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
+      const answer = await ask("PUT", `/pipelines/by-name/${part(name.trim())}`, { body: { query: text, ...consent, ...(areOther ? { settings } : {}), ...(parallelism?.trim() ? { parallelism: Number(parallelism) } : {}) }, query: { dry_run } });
       if (!dry_run) forgetWritten(of, text); // here, since who has gone to another page is not told
       return answer;
     },
@@ -140,6 +147,13 @@ export function Editor({ pipeline, example }: { pipeline: string | null; example
         </p>
       )}
       <Script loaded={loaded} text={text} verdict={shownVerdict} changed={setText} submit={() => void (isReady && openDeploy())} preview={() => isRight && runPreview()} />
+      <RunSettings
+        settings={settings}
+        changed={(edited) => {
+          setSettings(edited);
+          setOther(true);
+        }}
+      />
       {preview && (
         <PreviewPanel
           key={preview.number}

@@ -140,10 +140,28 @@ export function Pipeline({ name, shownPart: wanted }: { name: string; shownPart:
           <pre class="sql" tabIndex={0}>
             {pipeline.query}
           </pre>
+          <h2>Run settings</h2>
+          <SettingList settings={pipeline.settings} />
         </section>
       )}
       {action && <ActionDialog key={action.name} action={action} close={() => setAction(null)} done={done} />}
     </div>
+  );
+}
+
+/** The settings of a pipeline's runs that were set. */
+function SettingList({ settings }: { settings: Readonly<Record<string, string>> }) {
+  const set = Object.entries(settings);
+  if (set.length === 0) return <p class="hint">All settings have their defaults.</p>;
+  return (
+    <dl class="facts">
+      {set.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 
