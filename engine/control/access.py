@@ -42,7 +42,7 @@ class Admission:
     _named: Mapping[str, NamedToken] = field(default_factory=dict, repr=False)
 
     def load(self, tokens: Iterable[NamedToken]) -> None:
-        """Let these in and no others; safe from any thread."""
+        """Replace the accepted tokens by these; safe from any thread."""
         self._named = {token.hash: token for token in tokens}
 
     def caller(self, token: str, admin_hashes: frozenset[str], clock: Clock) -> Caller | None:
@@ -74,13 +74,13 @@ class Sessions:
     """Lock: removing expired entries must not restore a link that another request has used up."""
 
     def begin(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
-        """Return a cookie that stands for a token, and when it ends."""
+        """Return a session cookie for a token, and when it expires."""
         ends = now + LENGTH
         text = f"{token_hash}.{to_micros(ends)}.{secrets.token_hex(8)}"
         return f"{text}.{self._seal(text)}", ends
 
     def token_hash(self, cookie: str, now: datetime) -> str | None:
-        """Return the hash of the token that a cookie stands for; None when it was not made here, or is over."""
+        """Return the hash of a cookie's token; None if the cookie is not ours, or has expired."""
         text, _, seal = cookie.rpartition(".")
         if not hmac.compare_digest(seal.encode(), self._seal(text).encode()) or _hashed(seal) in self._ended:
             return None
@@ -88,8 +88,8 @@ class Sessions:
         return token_hash if now < from_micros(int(ends)) else None
 
     def end(self, cookie: str, now: datetime) -> tuple[str, datetime] | None:
-        """Let a cookie in no more: the hash of its seal, and until when that must be remembered. None when it lets
-        nobody in anyway."""
+        """End the session of a cookie; return the hash of its seal, and until when that must be remembered. None if the
+        cookie is invalid anyway."""
         with self._turn:
             self._ended = {seal_hash: until for seal_hash, until in self._ended.items() if now < until}
             if self.token_hash(cookie, now) is None:
@@ -99,12 +99,12 @@ class Sessions:
         return ended
 
     def remember(self, ended: Mapping[str, datetime]) -> None:
-        """Let those in no more that were ended before a restart."""
+        """Reject the sessions that were ended before a restart."""
         with self._turn:
             self._ended |= ended
 
     def make_link(self, token_hash: str, now: datetime) -> tuple[str, datetime]:
-        """Return a code that can be exchanged once for a session of the same token, and when it ends."""
+        """Return a code that can be exchanged once for a session of the same token, and when it expires."""
         code = secrets.token_urlsafe(24)
         with self._turn:
             self._links = {code: link for code, link in self._links.items() if now < link[1]}
@@ -112,7 +112,7 @@ class Sessions:
         return code, now + LINK_LENGTH
 
     def redeem(self, code: str, now: datetime) -> str | None:
-        """Return the hash of the token that a code was made with; None the second time, and when it is too late."""
+        """Return the hash of the token of a code; None the second time, and after its expiry."""
         with self._turn:
             token_hash, ends = self._links.pop(_hashed(code), (None, now))
         return token_hash if now < ends else None

@@ -30,7 +30,7 @@ class Caretaker:
     _is_over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Look again and again until closed."""
+        """Run periodically until closed."""
         while not self._is_over.is_set():
             try:
                 self.look()
@@ -39,7 +39,7 @@ class Caretaker:
             self._is_over.wait(self.interval.total_seconds())
 
     def look(self) -> None:
-        """Do what is to be done now."""
+        """Do what is due."""
         self.context.database.retry_writing()
         finish_all(self.context)
         with self.context.database.reading() as connection:

@@ -81,7 +81,7 @@ class ChangeFeed:
     is_closed: bool = False
 
     def attach(self, read: Callable[[int], News]) -> None:
-        """Say how the changes since a number are read; that may take a while."""
+        """Set how the changes since a number are read; that may take a while."""
         self._read = read
 
     def ring(self) -> None:
@@ -89,19 +89,19 @@ class ChangeFeed:
         self._rung.set()
 
     def close(self) -> None:
-        """Let all readers go."""
+        """Release all readers."""
         self.is_closed = True
         self._grown.set()
         self._rung.set()
 
     def rouse(self) -> None:
-        """Wake all readers, to see what has changed or whether they are let in any more."""
+        """Wake all readers, to check for changes and whether their tokens are still valid."""
         self._grown.set()
         self._grown = asyncio.Event()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Have changes kept for as long as somebody reads."""
+        """Store changes while there are readers."""
         self._readers += 1
         try:
             yield
@@ -111,8 +111,8 @@ class ChangeFeed:
                 self._forget()
 
     async def look(self) -> None:
-        """Read what is new; whoever begins to read looks first. A failure of the store is raised. The read begins after
-        the call, and is shared with other readers."""
+        """Read new changes; a new reader calls this first. An error of the store is raised. The read begins after the
+        call, and is shared with other readers."""
         if self._read is None:
             return
         loop = asyncio.get_running_loop()
@@ -164,11 +164,11 @@ class ChangeFeed:
         return items[::-1]
 
     def knows(self, number: int) -> bool:
-        """Whether a reader that has come so far in this log misses nothing if it goes on."""
+        """Whether a reader at this position of this log can continue without missing a change."""
         return self.forgotten <= number <= self._newest
 
     async def wait(self, number: int, seconds: float) -> bool:
-        """Wait until there is something after a number, or readers are roused; False when neither is after so long."""
+        """Wait until there is a change after a number, or until readers are woken; return False on timeout."""
         if self._newest > number or self.is_closed:
             return not self.is_closed
         grown = self._grown
@@ -179,7 +179,7 @@ class ChangeFeed:
         return not self.is_closed
 
     async def _tend(self) -> None:
-        """Look whenever it is rung, and now and then without that."""
+        """Read changes whenever the feed is woken, and periodically."""
         while not self.is_closed:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._rung.wait(), _LOOK_SECONDS)
@@ -218,7 +218,7 @@ class HeldRequest:
     answer: asyncio.Future[Reading]
 
     def look(self, reading: Reading) -> None:
-        """End the wait if this is what was waited for."""
+        """End the wait if its condition is met."""
         try:
             if not self.answer.done() and self.is_over(reading):
                 self.answer.set_result(reading)
@@ -226,7 +226,7 @@ class HeldRequest:
             self.answer.set_exception(error)
 
     def give_up(self, error: Exception) -> None:
-        """End the wait without what was waited for."""
+        """End the wait without its condition."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
@@ -245,7 +245,7 @@ class SharedReads:
     _task: asyncio.Task[None] | None = None
 
     async def read(self, pipeline: str, read_all: ReadAll) -> Reading:
-        """Return the pipeline as it is now, by id or by name; raise what the read raises."""
+        """Return the current pipeline, by id or by name; raise the errors of the read."""
         loop = asyncio.get_running_loop()
         if (coming := self._next.get(pipeline)) is None:
             coming = self._next[pipeline] = loop.create_future()
@@ -275,7 +275,7 @@ def _settle(answer: asyncio.Future[Reading], found: Reading | Exception) -> None
 
 
 def settle_with_error(answer: asyncio.Future[Any], error: Exception) -> None:
-    """Let whoever waits for an answer raise this, and nobody if its request is gone: asyncio would warn."""
+    """Raise this error in the waiting request, unless that is gone: asyncio would warn."""
     answer.set_exception(error)
     answer.exception()
 
@@ -297,22 +297,22 @@ class Changes:
     is_closed: bool = False
 
     def attach(self, loop: asyncio.AbstractEventLoop, read: ReadAll) -> None:
-        """Say on which loop the requests wait, and how pipelines are read; that may take a while."""
+        """Set the loop on which the requests wait, and how pipelines are read; that may take a while."""
         self._loop = loop
         self._read = read
 
     def notify(self, pipeline_id: str) -> None:
-        """Look who waits for this pipeline, and for what."""
+        """Check the requests that wait for this pipeline."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ring, pipeline_id)
 
     def somebody_has_left(self) -> None:
-        """Have those who read the changes of all pipelines see whether they are let in any more."""
+        """Let readers of all pipelines' changes check whether their tokens are still valid."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.feed.rouse)
 
     def close(self) -> None:
-        """Let everybody go, and let nobody wait any more."""
+        """Release all waiting requests, and accept no more."""
         self.is_closed = True
         self.feed.close()
         for waits in self._waiting.values():
@@ -320,7 +320,7 @@ class Changes:
                 wait.answer.cancel()
 
     def watch(self, pipeline_id: str, is_over: Callable[[Reading], bool]) -> HeldRequest:
-        """Wait for a change after which it is over. Begin to watch, then look, then wait: so no change is missed."""
+        """Wait for a change that meets the condition. Register first, then read, then wait: so no change is missed."""
         wait = HeldRequest(is_over, asyncio.get_running_loop().create_future())
         if self.is_closed:
             wait.answer.cancel()
@@ -329,7 +329,7 @@ class Changes:
         return wait
 
     def forget(self, pipeline_id: str, wait: HeldRequest) -> None:
-        """Watch no more."""
+        """Unregister a request."""
         waits = self._waiting.get(pipeline_id, set())
         waits.discard(wait)
         if wait.answer.done() and not wait.answer.cancelled():
@@ -346,7 +346,7 @@ class Changes:
             self._looks[pipeline_id] = asyncio.get_running_loop().create_task(self._look(pipeline_id))
 
     async def _look(self, pipeline_id: str) -> None:
-        """Read the pipeline until it has not changed in between."""
+        """Read the pipeline until it has not changed meanwhile."""
         try:
             while pipeline_id in self._rung and self._read is not None:
                 self._rung.discard(pipeline_id)

@@ -66,8 +66,8 @@ LOG = logging.getLogger(__name__)
 
 
 def read_unread(context: Context) -> None:
-    """Plan those versions once more, and write down their targets. Two pipelines that write to one already go on; the
-    next version of either is refused."""
+    """Plan these versions again, and record their targets. Two pipelines that write to the same target already may
+    continue; the next version of either is refused."""
     with context.database.reading() as connection:
         pending = versions.unread(connection)
     for pipeline_id, number in pending:
@@ -172,7 +172,7 @@ class LastCalls:
         return None
 
     def shared_java(self, run: Run | None) -> SharedWith | None:
-        """Return the Java that this run shares with those of other pipelines, if it has said so."""
+        """Return the JVM that this run shares with other pipelines, if it has reported one."""
         measured = None if run is None else self.usage(run.job_id, run.generation)
         return None if measured is None else measured.shared_java
 
@@ -182,7 +182,7 @@ class LastCalls:
             calls.pop(job_id, None)
 
     def _is_late(self, job_id: str, generation: int) -> bool:
-        """Whether a later run has called before: it is not silent because its predecessor says a last word."""
+        """Whether a later run has reported before: a late message of its predecessor must not hide its silence."""
         match self._at.get(job_id):
             case (newest, _):
                 return generation < newest

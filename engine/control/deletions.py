@@ -37,7 +37,8 @@ _LONGEST_START = timedelta(minutes=10)
 
 
 def end_preview(context: Context, pipeline_id: str) -> None:
-    """Stop a preview at which nobody looks, or delete it once it is at rest. One that is not up yet gets its minute."""
+    """Stop a preview without viewers, or delete it once it is stopped. One that is still starting gets a minute
+    more."""
     with context.database.writing() as connection:
         record = read_record(connection, pipeline_id)
         now = context.clock()
@@ -55,7 +56,7 @@ def end_preview(context: Context, pipeline_id: str) -> None:
 
 
 def delete_for_good(context: Context, pipeline_id: str, who: str) -> None:
-    """Delete a pipeline, as a request does; refused when it is not at rest."""
+    """Delete a pipeline, like a request; raise if it is not stopped."""
     with context.database.writing() as connection:
         record = read_record(connection, pipeline_id)
         refuse_deletion(connection, record, with_savepoints=False)
@@ -70,7 +71,7 @@ def mark_deleted(connection: Connection, context: Context, record: JobRecord) ->
 
 
 def carry_out(context: Context, record: JobRecord, who: str) -> None:
-    """Remove what a pipeline has left that is deleted."""
+    """Remove the remains of a deleted pipeline."""
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, who)
     context.last_calls.forget(record.pipeline.job_id)
     context.asked_starts.forget(record.pipeline.job_id)
@@ -80,8 +81,8 @@ def carry_out(context: Context, record: JobRecord, who: str) -> None:
 
 
 def finish(context: Context, pipeline_id: str) -> None:
-    """Remove the directories of a pipeline that is deleted, once nobody works on its state any more: what a control
-    plane before this one has begun would make them anew. What cannot be removed is left to the next start."""
+    """Remove the directories of a deleted pipeline, once no process works on its state: work that a previous control
+    plane has started would create them again. What cannot be removed is left to the next start."""
     if is_at_work(context.directory.driver_lock(pipeline_id)):
         # nobody wants a restore or a rescale to end any more, and one that hangs never does
         processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
@@ -108,7 +109,8 @@ def finish(context: Context, pipeline_id: str) -> None:
 
 
 def _delete_objects(paths: StatePaths) -> None:
-    """Delete what a state has in a bucket. What cannot be deleted is named in the log, and keeps no pipeline."""
+    """Delete the objects of a state in a bucket. A failure is logged, and does not prevent the deletion of the
+    pipeline."""
     try:
         delete_prefixes(paths)
     except EngineError as error:
@@ -116,7 +118,7 @@ def _delete_objects(paths: StatePaths) -> None:
 
 
 def resume(context: Context) -> None:
-    """Go on with what a control plane before this one has not removed."""
+    """Continue the deletions that a previous control plane has not completed."""
     with context.database.reading() as connection:
         pending = deletions.pending(connection)
     for pipeline_id in pending:
@@ -124,7 +126,7 @@ def resume(context: Context) -> None:
 
 
 def refuse_deletion(connection: Connection, record: JobRecord, *, with_savepoints: bool) -> None:
-    """Refuse to delete a pipeline that runs, has savepoints that are not to go, or that something else depends on."""
+    """Refuse to delete a pipeline that runs, has savepoints that must stay, or that something else depends on."""
     name = record.pipeline.name
     if not record.status.state.is_terminal:
         raise PipelineBusyError(f"pipeline {name!r} is {record.status.state}", hint="stop it first")

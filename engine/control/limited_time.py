@@ -28,7 +28,7 @@ class TimeLeft:
         self._end = self.clock() + self.limit
 
     def of(self, timeout: float | None) -> float:
-        """Return the timeout of one step: no longer than what is left."""
+        """Return the timeout of one step, limited by the remaining time."""
         left = self._end - self.clock()
         if left <= 0:
             raise httpcore.ReadTimeout(f"it has taken more than {self.limit:g} seconds in all")
@@ -89,6 +89,6 @@ class LimitedTransport(httpx.HTTPTransport):
         self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=_Backend(self._left))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its time runs from now on."""
+        """Send a request; its time limit starts now."""
         self._left.begin()
         return super().handle_request(request)

@@ -50,8 +50,8 @@ class Piece:
 
 
 def tail(directory: Path, limit: int, *, is_at_rest: bool) -> tuple[list[str], Cursor]:
-    """Return the last lines of the logs in a directory, over as many runs as it takes, and where they end. As in
-    `read_on`, a line that is not at its end yet is left for later, and a log that was removed is passed over."""
+    """Return the last lines of the logs in a directory, over as many runs as needed, and where they end. As in
+    `read_on`, an incomplete line is left for later, and a removed log is skipped."""
     lines: list[str] = []
     logs = _logs(directory)
     cursor: Cursor | None = None
@@ -68,8 +68,8 @@ def tail(directory: Path, limit: int, *, is_at_rest: bool) -> tuple[list[str], C
 
 
 def read_on(directory: Path, cursor: Cursor, limit: int, *, is_at_rest: bool) -> Piece:
-    """Return the lines after a cursor, so many at most. A line that is not at its end yet is left for later, unless
-    nobody is there to end it. A log that was removed is passed over."""
+    """Return at most `limit` lines after a cursor. An incomplete line is left for later, unless its writer is gone. A
+    removed log is skipped."""
     lines: list[str] = []
     logs = [log for log in _logs(directory) if _generation(log) >= cursor.generation]
     for log in logs:

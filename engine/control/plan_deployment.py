@@ -30,7 +30,7 @@ def refuse_id(name: str) -> None:
 
 
 def plan_of(spec: Spec, context: Context) -> PlannedQuery:
-    """Return the plan of a spec; refuses what cannot be run."""
+    """Return the plan of a spec; raise if it cannot run."""
     if len(spec.query.encode()) > context.max_query_bytes:
         raise RequestTooLargeError(
             f"the query is longer than {context.max_query_bytes} bytes",
@@ -45,15 +45,14 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
 
 
 def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:
-    """Return a spec with all that it uses of what is kept for all pipelines, and its plan; refuses what cannot be
-    run."""
+    """Return a spec with all shared objects that it uses, and its plan; raise if it cannot run."""
     whole = with_stored(context, said)
     with whole.places_as_sent():
         return whole, plan_of(whole.spec, context)
 
 
 def check_starts(context: Context, place: Path | None, spec: Spec, wish: Upgrade = _NOTHING_NAMED) -> None:
-    """Refuse start positions that a run of a spec would refuse, which goes on from a state or savepoint."""
+    """Refuse start positions that a run of a spec, which continues from a state or savepoint, would refuse."""
     context.planner.check_starts(place, spec.query, spec.udfs, starts_of(spec), wish)
 
 

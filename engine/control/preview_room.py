@@ -24,7 +24,7 @@ from engine.store.pipelines import previews
 
 
 def refuse_further_preview(connection: Connection, context: Context) -> None:
-    """Refuse one more preview where as many run, or are about to, as may at once."""
+    """Refuse another preview if the limit of running ones is reached."""
     records = read_each(connection, previews.ids(connection))
     running = sum(_has_driver(record.pipeline, record.status) for record in records)
     if running >= context.previews_at_once:
@@ -35,7 +35,7 @@ def refuse_further_preview(connection: Connection, context: Context) -> None:
 
 
 def refuse_preview_again(connection: Connection, record: JobRecord, changed: Pipeline, context: Context) -> None:
-    """Refuse a change by which a preview at rest runs again, where there is no room for it."""
+    """Refuse a change that would restart a stopped preview if the limit is reached."""
     was_at_rest = not _has_driver(record.pipeline, record.status)
     if was_at_rest and _has_driver(changed, record.status) and is_preview(connection, changed):
         refuse_further_preview(connection, context)
@@ -47,14 +47,14 @@ def is_preview(connection: Connection, pipeline: Pipeline) -> bool:
 
 
 def _has_driver(pipeline: Pipeline, status: Status) -> bool:
-    """Whether there is a driver, or one is to come since the job is asked to run."""
+    """Whether there is a driver, or one will start since a run is desired."""
     return not status.state.is_terminal or (pipeline.stop == "none" and not is_settled(pipeline, status))
 
 
 def run_behind(
     connection: Connection, namespace: str, record: JobRecord, certificate: Certificate | None
 ) -> ParentRun | None:
-    """Return the run that a certificate stands on; None where it is not kept any more."""
+    """Return the run of a certificate; None if it is no longer stored."""
     if certificate is None:
         return None
     job_id = record.pipeline.job_id

@@ -30,9 +30,9 @@ def check_rehearsal(
     *,
     may_hold_secrets: bool = False,
 ) -> RehearsalCheck:
-    """Compare a query with that of the state or savepoint at a place, which is only looked at. Raises
-    UpgradeRefusedError when it cannot take it over, RehearsalError when the input cannot be read again, and
-    NothingToSaveError when no epoch is committed. The compiler is loaded late: the server is there sooner."""
+    """Compare a query with that of the state or savepoint at a location, which is only read. Raise UpgradeRefusedError
+    if it cannot take over the state, RehearsalError if the input cannot be read again, and NothingToSaveError if no
+    epoch is committed. The compiler is imported late, so that the server starts sooner."""
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
     from engine.checkpoints.manifest import NAME, read_manifest, size_of  # noqa: PLC0415
     from engine.checkpoints.running_query import RunningQuery, query_of_savepoint, query_of_state  # noqa: PLC0415
@@ -80,8 +80,8 @@ def free_bytes(folder: Path) -> int:
 
 
 def refuse_without_room(free: int, state_bytes: int, left_free: int) -> None:
-    """Refuse to begin where copies of so large a state would take of what is left to the pipelines. How many rows there
-    will be nobody knows: that is watched meanwhile."""
+    """Refuse a rehearsal if the copies of its state would leave too little disk space for the pipelines. The number of
+    output rows is unknown, so their space is watched during the rehearsal."""
     needed = _COPIES * state_bytes + left_free
     if free < needed:
         raise RehearsalRoomError(
@@ -92,8 +92,8 @@ def refuse_without_room(free: int, state_bytes: int, left_free: int) -> None:
 
 
 def refuse_without_memory(free: int | None, settings: Mapping[str, str]) -> None:
-    """Refuse to begin where a process with these settings could take memory that is not free; where it is not known
-    how much is, nothing is refused."""
+    """Refuse a rehearsal if a process with these settings could need more memory than is free; allow it if that is
+    unknown."""
     needed = bytes_of_memory(read_run_settings({"memory": settings["memory"]} if "memory" in settings else {}).memory)
     if free is not None and free < needed:
         raise RehearsalMemoryError(

@@ -36,7 +36,7 @@ class SplitSecrets:
 
 
 def read_config(config: Mapping[str, Any]) -> Values:
-    """Return the options that a client sends; refused where they are none."""
+    """Validate the options that a client sends."""
     try:
         return flat_values(config)
     except ValueError as error:
@@ -44,7 +44,8 @@ def read_config(config: Mapping[str, Any]) -> Values:
 
 
 def split_secrets(owner: str, connector: Connector, options: Values) -> SplitSecrets:
-    """Take the secrets out; refused where one is what is shown instead of it, or where another option holds a login."""
+    """Separate the secrets; raise if one is the placeholder that is shown for it, or if another option contains a
+    login."""
     names = secret_options(connector) | _secrets_of_formats()
     split, secrets = dict(options), dict[str, str]()
     for name, value in options.items():
@@ -74,14 +75,14 @@ def split_secrets(owner: str, connector: Connector, options: Values) -> SplitSec
 
 
 def shown_config(connector: Connector, options: Options) -> dict[str, Any]:
-    """Return the options as answers have them: without secrets, and without the login of a URL."""
+    """Return the options as answers show them: without secrets, and without the login of a URL."""
     names = secret_options(connector) | _secrets_of_formats()
     shown = {name: HIDDEN if name in names and value else _plain(value) for name, value in options.items()}
     return nested_values(connector, shown)
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it, without the login of a URL; a length of time is text."""
+    """Return a value for JSON, without the login of a URL; a duration is text."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool | int | float) else _LOGIN.sub(HIDDEN, str(value))

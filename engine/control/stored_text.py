@@ -61,8 +61,8 @@ class WholeSpec:
 
 
 def with_stored(context: Context, spec: Spec) -> WholeSpec:
-    """Return the spec with the declarations in front of its query that it uses, and the files of functions that it
-    calls."""
+    """Return the spec with the stored declarations that it uses in front of its query, and the files of functions that
+    it calls."""
     with context.database.reading() as connection:
         kept = _Kept(
             {connection.name.lower(): connection for connection in stored_tables.connections(connection)},
@@ -99,7 +99,7 @@ def with_stored(context: Context, spec: Spec) -> WholeSpec:
 
 
 def refuse_gone(connection: Connection, used: frozenset[str]) -> None:
-    """Refuse what was planned with something that is kept no longer."""
+    """Refuse a plan that uses a stored object that is deleted."""
     if not used:
         return
     kept = {stored.id for stored in stored_tables.connections(connection)}
@@ -110,19 +110,19 @@ def refuse_gone(connection: Connection, used: frozenset[str]) -> None:
 
 
 def stored_secrets(connection: Connection, context: Context, query: str) -> Mapping[str, str]:
-    """Return the secrets of what is kept that a query names."""
+    """Return the secrets of the stored objects that a query names."""
     return stored_tables.secrets(connection, context.database.vault, secrets_named(query))
 
 
 def spelled_table(table: StoredTable) -> str:
-    """Return the CREATE TABLE of a table that is kept."""
+    """Return the CREATE TABLE of a stored table."""
     from engine.sql.stored.spelling import spell_table  # noqa: PLC0415 - see `with_stored`
 
     return spell_table(table.name, table.connector, table.columns, table.options)
 
 
 def spelled_connection(stored: StoredConnection) -> str:
-    """Return the CREATE CONNECTION of a connection that is kept."""
+    """Return the CREATE CONNECTION of a stored connection."""
     from engine.sql.stored.spelling import spell_connection  # noqa: PLC0415 - see `with_stored`
 
     return spell_connection(stored.name, stored.connector, stored.options)
@@ -152,7 +152,7 @@ class _Parts:
 
 
 def _is_called(function: StoredFunction, called: set[str], own_files: Sequence[str]) -> bool:
-    """Whether a query calls a function of a file that it does not bring itself."""
+    """Whether a query calls a function of a stored file that it does not provide itself."""
     from engine.udf.declared import name_files  # noqa: PLC0415 - see `with_stored`
     from engine.udf.reading import read_udfs  # noqa: PLC0415
 
@@ -170,8 +170,8 @@ _SHOWN = 5
 
 
 def administrators(context: Context) -> Connections:
-    """Return the connections of the administrator's file, by their names in lower case. They come before those that
-    are kept here."""
+    """Return the connections of the administrator's file, by their names in lower case. They take precedence over
+    stored ones."""
     from engine.sql.tables.create_connection import read_connections  # noqa: PLC0415 - the server is there sooner
 
     return read_connections(context.connections) if context.connections.strip() else {}
@@ -184,6 +184,6 @@ def refuse_id(name: str) -> None:
 
 
 def in_use(kind: str, name: str, users: Sequence[str]) -> StoredInUseError:
-    """Return the error for what cannot be deleted, since others use it."""
+    """Return the error for an object that cannot be deleted, since others use it."""
     shown = ", ".join(users[:_SHOWN]) + (f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else "")
     return StoredInUseError(f"{kind} {name!r} is used by {shown}", hint="delete those first, or deploy them without it")

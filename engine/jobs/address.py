@@ -15,7 +15,7 @@ LONGEST_NAME = 256
 
 
 def read_pid(server_file: Path) -> int | None:
-    """Return the process id that the last control plane of a data directory wrote down; None if there is none."""
+    """Return the process id that the last control plane of a data directory has recorded; None if there is none."""
     try:
         address = json.loads(server_file.read_text())
     except (OSError, ValueError):
@@ -25,8 +25,7 @@ def read_pid(server_file: Path) -> int | None:
 
 
 def read_address(server_file: Path) -> str | None:
-    """Return the URL that the last control plane of a data directory has written down; None when there is none to
-    read."""
+    """Return the URL that the last control plane of a data directory has recorded; None if there is none to read."""
     try:
         address = json.loads(server_file.read_text())
     except (OSError, ValueError):

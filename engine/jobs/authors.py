@@ -69,17 +69,18 @@ class Records(Protocol):
         """Return the jobs that may need an action."""
 
     def version(self, pipeline_id: str, number: int) -> Version:
-        """Return a version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state
-        is its own, and what it would give up or take over is not the other query's any more."""
+        """Return a version of a pipeline. It has `force` and `upgrade` only until a run of it was up: then the state is
+        its own, and nothing is left to discard or take over."""
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
-        """Return the secrets that a pipeline was deployed with, by their names."""
+        """Return the secrets of a pipeline, by their names."""
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
-        """Write what differs, in one transaction; False, and nothing written, when the record is not `before` now."""
+        """Write the differences, in one transaction; return False, without writing, if the stored record is not
+        `before`."""
 
     def note_commit(self, job_id: str, lineage: str, epoch: int) -> None:
-        """Write down that an epoch of that history is committed, if no report has told of it or a later one."""
+        """Record that an epoch of that lineage is committed, if no report has named it or a later one."""
 
     def set_process(self, run: Run, pid: int, born: str) -> None:
-        """Write down which process a run is."""
+        """Record the process of a run."""

@@ -117,16 +117,16 @@ class Controller:
         self._awake_since = self._last_round = self.clock()
 
     def wake(self) -> None:
-        """Look again now; safe from any thread."""
+        """Start a round now; safe from any thread."""
         self._wakeup.set()
 
     def close(self) -> None:
-        """Make `run` return after the round in hand. Drivers are left alone."""
+        """Make `run` return after the current round. Drivers continue."""
         self._closing = True
         self._wakeup.set()
 
     def run(self) -> None:
-        """Look after the jobs until closed."""
+        """Control the jobs until closed."""
         while not self._closing:
             self._wakeup.clear()
             with self._going_on("the control plane"):
@@ -142,8 +142,8 @@ class Controller:
 
     @contextmanager
     def _going_on(self, whose: str) -> Iterator[None]:
-        """Let an error end what is done here, and nothing else: a thread that ends would leave all jobs to themselves.
-        There are four rounds a second, so what goes wrong in the same way each time is logged once."""
+        """Contain an error: if the thread ended, all jobs would be without control. With four rounds a second, an error
+        that repeats is logged once."""
         try:
             yield
         except Exception as error:
@@ -197,7 +197,7 @@ class Controller:
         reach(ControlPoint.AFTER_ACTION, type(action).__name__)
 
     def _has_left_goodbye(self, record: JobRecord, observation: Observation) -> bool:
-        """Whether a driver is gone whose last word nobody had answered; then the record has it by now."""
+        """Whether the driver has ended and has left an undelivered exit message, which is recorded now."""
         if record.run is None or observation.goodbye is not None:
             return False
         is_gone = observation.process in (Process.GONE, Process.ORPHANED)
@@ -276,15 +276,15 @@ class Controller:
         return JobRecord(pipeline, status, run), key
 
     def _begins_lineage(self, record: JobRecord) -> bool:
-        """Whether the run to be launched may not go on from what was reached: it may give up the state, or somebody has
-        put another one in its place."""
+        """Whether the run to be launched may not continue from the recorded progress: it may discard the state, or
+        another one was restored."""
         pipeline, progress = record.pipeline, record.status.progress
         if self.records.version(pipeline.id, pipeline.version).force:
             return True
         return progress.lineage is not None and not self._continues(pipeline.id, progress.lineage, progress.epoch or 0)
 
     def _continues(self, pipeline_id: str, lineage: str, epoch: int) -> bool:
-        """Whether the state on disk is of that history, or of one that left off from it at that epoch or later."""
+        """Whether the state on disk has that lineage, or one that descends from it at that epoch or later."""
         try:
             current = read_lineage(StatePaths(self.directory.state(pipeline_id)).lineage)
         except UnreadableStateError:
@@ -311,7 +311,8 @@ class Controller:
                 pass
 
     def _launch(self, assignment: Assignment, run: Run) -> None:
-        """Start a driver. What this machine has no room for has failed, and not died: a full disk is waited out."""
+        """Start a driver. If the machine has no room for it, the start has failed, and the driver has not died: a full
+        disk is retried until there is room."""
         try:
             holder = self.runner.launch(assignment)
         except OSError as error:
@@ -323,7 +324,7 @@ class Controller:
         self.records.set_process(run, holder.pid, holder.born)
 
     def _begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
-        """Start work on a state. What this machine has no room for has failed like work that was begun."""
+        """Start maintenance. If the machine has no room for it, it counts as failed."""
         try:
             self.runner.begin_maintenance(pipeline_id, task)
         except OSError as error:
@@ -360,7 +361,7 @@ class Controller:
 
 
 def hash_key(key: str) -> str:
-    """Return the stored form of a secret: enough to recognise it, not to use it."""
+    """Return the stored form of a secret, which recognises the secret and cannot be used in its place."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 

@@ -61,7 +61,7 @@ def pipeline_use(directory: DataDirectory, pipeline_id: str) -> PipelineUse:
 
 
 def other_use(directory: DataDirectory, pipeline_ids: Collection[str]) -> dict[str, int]:
-    """Return the disk use beside the pipelines, by kind; kinds that use nothing are left out."""
+    """Return the disk use outside of the pipelines, by kind; kinds that use nothing are left out."""
     known = {folder.name for folder in folders_of_pipelines(directory.root / "state")} - set(pipeline_ids)
     sizes = {
         "records": sum(size_of(path) for path in directory.root.glob(f"{directory.database.name}*")),
@@ -75,7 +75,7 @@ def other_use(directory: DataDirectory, pipeline_ids: Collection[str]) -> dict[s
 
 
 def _sizes(folder: Path, known: set[tuple[int, int]], without: Collection[Path] = ()) -> int:
-    """Return the bytes of the files below that are not known yet; they are from then on."""
+    """Return the bytes of the files below that are not counted yet, and mark them as counted."""
     total = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name) not in without]
@@ -201,7 +201,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_older(folder: Path, instant: datetime) -> bool:
-    """Whether a directory is there, and neither it nor what is in it was changed since an instant."""
+    """Whether a directory exists, and neither it nor its content was changed since an instant."""
     modified = _modified(folder)
     inside = [_modified(path) for path in _entries(folder)]
     return modified is not None and all(at is None or at < instant for at in (modified, *inside))
@@ -215,7 +215,7 @@ def _modified(path: Path) -> datetime | None:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files of a directory, that are there still."""
+    """Return the bytes of a file, or of all existing files of a directory."""
     if not path.is_dir():
         return _bytes(path)
     return sum(_bytes(Path(parent, name)) for parent, _, names in os.walk(path) for name in names)

@@ -28,22 +28,22 @@ class Troubles:
     _steps: dict[str, Failure] = field(default_factory=dict)
 
     def block(self, pipeline_id: str, failure: Failure) -> None:
-        """Remember why the next step of a pipeline cannot be taken."""
+        """Record why the next step of a pipeline cannot be taken."""
         self._steps[pipeline_id] = failure
 
     def unblock(self, pipeline_id: str) -> None:
-        """Forget the failed step of a pipeline: it has been taken."""
+        """Forget the failed step of a pipeline, which has succeeded."""
         self._steps.pop(pipeline_id, None)
 
     def of(self, record: JobRecord) -> Failure | None:
-        """Return why a job cannot be moved on, or its progress not be stored; None if it can, and for a job at rest."""
+        """Return why a job cannot be advanced, or its progress not be stored; None if it can, and for a stopped job."""
         if record.status.state.is_terminal and is_settled(record.pipeline, record.status):
             return None
         return self._steps.get(record.pipeline.id) or self.store
 
 
 def unwritable_store(database: Path, message: str) -> Failure:
-    """Return the failure of a write that the database has refused. SQLite reports some full disks as faulty ones."""
+    """Return the failure of a write that the database has refused. SQLite reports some full disks as faulty."""
     if "full" in message or has_no_room(database):
         full = f"the database {database} cannot be written: {message}"
         return failure_of(DiskFullError(full, hint=f"free space on its disk; {_JOBS_GO_ON}"))

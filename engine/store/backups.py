@@ -48,7 +48,7 @@ class Manifest:
 
 
 def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
-    """Copy the control plane of a data directory into a file that is not there yet; it may be at work."""
+    """Copy the control plane of a data directory, which may be running, into a new file."""
     if not directory.database.exists():
         raise BackupError(f"{directory.root} has no control plane's database", hint="choose another --data-dir")
     if file.exists():
@@ -78,8 +78,8 @@ def take(directory: DataDirectory, file: Path, at: datetime) -> Manifest:
 
 
 def take_aside(directory: DataDirectory, before: int, at: datetime, keep: int, spare: Path | None = None) -> Path:
-    """Copy the control plane into the data directory before its database is changed. The newest copies are kept, and
-    `spare`, whatever its age: it is about to be put back."""
+    """Copy the control plane into the data directory before its database is changed. The newest copies are retained,
+    and `spare`, whatever its age: it is about to be restored."""
     directory.backups.mkdir(mode=0o700, exist_ok=True)
     file = directory.backups / f"{at:%Y%m%dT%H%M%S%f}-store-{before}.tar"
     take(directory, file, at)
@@ -101,7 +101,8 @@ def read_manifest(file: Path) -> Manifest:
 
 @contextmanager
 def _is_backup(file: Path) -> Iterator[None]:
-    """Refuse a file that turns out to be none while it is read: it may have been cut, or come from anywhere."""
+    """Turn errors while reading a file into the error that it is no backup: it may be truncated, or come from
+    anywhere."""
     try:
         yield
     except (BackupError, StoreDamagedError):
@@ -111,7 +112,7 @@ def _is_backup(file: Path) -> Iterator[None]:
 
 
 def put_back(directory: DataDirectory, file: Path) -> Manifest:
-    """Put a copy where a control plane's memory was; none may be at work there, and what was there is overwritten."""
+    """Restore a copy over a control plane's data, which is overwritten; the control plane must not be running."""
     manifest = read_manifest(file)
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=directory.root, prefix=".restore-") as folder, tarfile.open(file) as archive:
@@ -151,7 +152,7 @@ def damaged(database: Path, reason: str) -> StoreDamagedError:
 
 
 def too_new(place: str, store: int) -> StoreTooNewError:
-    """Return the error for what a later version has written."""
+    """Return the error for data that a later version has written."""
     return StoreTooNewError(
         f"{place} was written by a later version of the engine: it is at version {store} of the store, and engine "
         f"{__version__} knows {len(MIGRATIONS)}",
@@ -185,7 +186,8 @@ def _unpack_database(archive: tarfile.TarFile, database: Path, file: Path) -> No
 
 
 def _move_generations_on(database: Path, directory: DataDirectory) -> None:
-    """Let no job be behind the runs that its state has seen: a run with an older number may not write to it."""
+    """Raise the generation of each job to at least that of its state: a run with an older number may not write to
+    it."""
     with closing(sqlite3.connect(database)) as connection, connection:
         for job_id, pipeline_id in connection.execute("SELECT id, pipeline_id FROM jobs").fetchall():
             with suppress(OSError, ValueError):
@@ -220,6 +222,6 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _text(archive: tarfile.TarFile, name: str) -> str | None:
-    """Return a small file of the archive; None when it is not there."""
+    """Return a small file of the archive; None if it is missing."""
     member = archive.extractfile(name) if name in archive.getnames() else None
     return None if member is None else member.read(_SMALL).decode()

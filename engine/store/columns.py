@@ -250,6 +250,6 @@ def log(connection: Connection) -> ChangeLog:
 
 
 def since(connection: Connection, number: int) -> Sequence[StoredChange]:
-    """Return each pipeline that has changed after that one, in the order of their newest changes."""
+    """Return each pipeline that has changed since, in the order of their newest changes."""
     query = select(CHANGES).where(CHANGES.c.number > number).order_by(CHANGES.c.number)
     return [StoredChange(**row) for row in connection.execute(query).mappings()]

@@ -62,8 +62,8 @@ class Database:
         self.troubles.store = None
 
     def retry_writing(self) -> None:
-        """Write a page if the newest write has failed, so that the trouble goes once there is room again. Raises as
-        any write does."""
+        """Write a page if the last write has failed, so that the trouble is cleared once there is room again. Raise
+        like any write."""
         if self.troubles.store is not None:
             with self.writing() as connection:
                 # the same number: SQLite writes the page all the same
@@ -80,15 +80,15 @@ class Database:
                 transaction.rollback()
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
+        """Close the file and release the lock."""
         self.engine.dispose()
         self.lock.close()
 
 
 def open_database(directory: DataDirectory, secrets_key: str | None = None, kept_backups: int = 5) -> Database:
-    """Lock the data directory, open its database and migrate it; refused while another control plane has it, when a
-    later version has written it, or when the key of its secrets is lost. Before it is migrated, it is copied. Without
-    `secrets_key`, the key is in a file, which is made at the first start."""
+    """Lock the data directory, open its database and migrate it; raise if another control plane holds the lock, if a
+    later version has written it, or if the key of its secrets is lost. It is copied before a migration. Without
+    `secrets_key`, the key is in a file, which is created at the first start."""
     directory.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = lock_directory(directory)
     try:
@@ -116,7 +116,7 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None, kept
 
 
 def lock_directory(directory: DataDirectory) -> IO[str]:
-    """Keep every other control plane out of a data directory, until the lock is closed."""
+    """Exclude every other control plane from a data directory, until the lock is closed."""
     lock = try_lock(directory.lock)
     if lock is None:
         raise DataDirLockedError(
@@ -127,7 +127,7 @@ def lock_directory(directory: DataDirectory) -> IO[str]:
 
 
 def _check_file(directory: DataDirectory) -> None:
-    """Make the file if there is none. Raises if it cannot be a database, or lost all that it held."""
+    """Create the file if there is none. Raise if it cannot be a database, or has lost its content."""
     database = directory.database
     if database.is_dir():
         raise backups.damaged(database, "it is a directory")
@@ -137,7 +137,7 @@ def _check_file(directory: DataDirectory) -> None:
 
 
 def _check_pages(database: Database) -> None:
-    """Look for damage that a query would meet later, in the middle of work."""
+    """Check the pages for damage that a query would meet later."""
     with database.reading() as connection:
         if (found := connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()) != "ok":
             raise _PagesDamagedError(found)
@@ -149,7 +149,7 @@ class _PagesDamagedError(Exception):
 
 @contextmanager
 def _damage_named(file: Path) -> Iterator[None]:
-    """Raise what damage SQLite meets as an error with the file and the way to a backup."""
+    """Turn SQLite's errors of damage into one that names the file and how to restore a backup."""
     try:
         yield
     except _PagesDamagedError as error:
@@ -162,7 +162,7 @@ def _damage_named(file: Path) -> Iterator[None]:
 
 
 def _prepare_migration(directory: DataDirectory, kept_backups: int) -> None:
-    """Refuse what a later version has written, and copy what is to be changed; an empty database is neither."""
+    """Refuse a database of a later version, and copy one that is to be migrated; an empty database needs neither."""
     version = backups.store_version(directory.database)
     if version > len(MIGRATIONS):
         raise backups.too_new(f"the database of {directory.root}", version)
@@ -189,7 +189,7 @@ def _check_vault(database: Database) -> None:
 
 
 def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """Leave the beginning of transactions to us, and make what is committed survive a loss of power."""
+    """Configure a connection: transactions are begun by us, and commits survive a loss of power."""
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in _PRAGMAS:
@@ -205,7 +205,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _migrate(database: Database) -> None:
-    """Apply the migrations that this file has not seen, each in a transaction of its own."""
+    """Apply the migrations that this file lacks, each in a transaction of its own."""
     for number, statements in enumerate(MIGRATIONS, start=1):
         with database.writing() as connection:
             if connection.exec_driver_sql("PRAGMA user_version").scalar_one() >= number:

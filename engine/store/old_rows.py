@@ -58,7 +58,8 @@ def count(connection: Connection, now: datetime, limits: Limits) -> Mapping[str,
 
 
 def remove_some(connection: Connection, now: datetime, limits: Limits) -> Mapping[str, int]:
-    """Delete some of them, so few that nobody waits long meanwhile; how many went. None are left once none go."""
+    """Delete a small number of them, so that other writers do not wait long; return how many. None are left once this
+    returns 0."""
     return {
         name: connection.execute(delete(table).where(_ROW.in_(rows.limit(_AT_ONCE)))).rowcount
         for name, (table, rows) in _old(now, limits).items()
@@ -66,7 +67,7 @@ def remove_some(connection: Connection, now: datetime, limits: Limits) -> Mappin
 
 
 def _old(now: datetime, limits: Limits) -> Mapping[str, tuple[Table, Select[Any]]]:
-    """Return the numbers of the rows that may go."""
+    """Return the numbers of the rows that may be deleted."""
     since = now - limits.history_for
     events = _ranked(EVENTS.c.id, EVENTS.c.at)
     runs = _ranked(RUNS.c.generation, *RUNS.c["launched_at", "running_at", "ended_at", "step"])

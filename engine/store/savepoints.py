@@ -111,7 +111,7 @@ def add(connection: Connection, savepoint: Savepoint) -> None:
 
 
 def settle(connection: Connection, savepoint: Savepoint) -> None:
-    """Write what came of it."""
+    """Record the outcome of a savepoint."""
     outcome = {name: value for name, value in _row(savepoint).items() if name not in _CARED_FOR}
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint.id).values(outcome))
 
@@ -124,7 +124,7 @@ def find(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoi
 
 
 def anywhere(connection: Connection, savepoint_id: str) -> Savepoint:
-    """Return a savepoint, of whichever pipeline it is."""
+    """Return a savepoint, whatever its pipeline."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, _IS_THERE)
     if (row := connection.execute(query).mappings().one_or_none()) is None:
         raise SavepointNotFoundError(
@@ -143,7 +143,7 @@ def get(connection: Connection, pipeline_id: str, savepoint_id: str) -> Savepoin
 
 
 def epochs(connection: Connection, savepoint_ids: Sequence[str]) -> Mapping[str, int | None]:
-    """Return the last epoch that each of these holds."""
+    """Return the last epoch of each of these savepoints."""
     query = select(SAVEPOINTS.c.id, SAVEPOINTS.c.epoch).where(SAVEPOINTS.c.id.in_(savepoint_ids))
     return {row.id: row.epoch for row in connection.execute(query)}
 
@@ -156,31 +156,31 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Savep
 
 
 def in_order(connection: Connection, pipeline_id: str) -> Sequence[Savepoint]:
-    """Return the savepoints of a pipeline, in the order in which they were asked for."""
+    """Return the savepoints of a pipeline, in the order of the requests for them."""
     query = select(SAVEPOINTS).where(SAVEPOINTS.c.pipeline_id == pipeline_id, _IS_THERE).order_by(_ORDER)
     return [_from_row(row) for row in connection.execute(query).mappings()]
 
 
 def pin(connection: Connection, savepoint_id: str, pinned: bool) -> None:
-    """Keep everything from deleting it, or no more."""
+    """Protect a savepoint from deletion, or end the protection."""
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(pinned=pinned))
 
 
 def note_whole(connection: Connection, savepoint_id: str, at: datetime, *, is_proven: bool) -> None:
-    """Write down that a savepoint was read and is whole. Damage that was found is only taken back by a proof: that the
-    files are as they were written does not say that they can be used."""
+    """Record that a savepoint was read and is undamaged. Recorded damage is only cleared by a restore test: unchanged
+    files do not prove that they can be used."""
     facts = {"verified_at": at} | ({"proven_at": at, "damage": None} if is_proven else {})
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(facts))
 
 
 def note_damage(connection: Connection, savepoint_id: str, at: datetime, damage: str) -> None:
-    """Write down what is wrong with a savepoint."""
+    """Record the damage of a savepoint."""
     facts = {"verified_at": at, "damage": damage}
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(facts))
 
 
 def mark_deleting(connection: Connection, savepoint_id: str) -> None:
-    """Write down that its files are to go; from now on it is not there for anybody."""
+    """Record that its files are to be deleted; from now on it is hidden."""
     connection.execute(update_rows(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id).values(state=_DELETING))
 
 
@@ -191,7 +191,7 @@ def deleting(connection: Connection) -> Sequence[tuple[str, str]]:
 
 
 def forget(connection: Connection, savepoint_id: str) -> None:
-    """Forget one whose files are gone."""
+    """Delete the record of a savepoint whose files are gone."""
     connection.execute(delete(SAVEPOINTS).where(SAVEPOINTS.c.id == savepoint_id, not_(_IS_THERE)))
 
 
@@ -203,8 +203,7 @@ def pending_before_versions(connection: Connection, pipeline_id: str) -> Sequenc
 
 
 def before_versions(connection: Connection, pipeline_id: str) -> Sequence[SavedState]:
-    """Return the states of a pipeline that were saved before another version took their place, and can be gone back
-    to."""
+    """Return the states of a pipeline that were saved before another version replaced them, and can be restored."""
     is_one = and_(
         SAVEPOINTS.c.pipeline_id == pipeline_id,
         SAVEPOINTS.c.state == "completed",
@@ -316,7 +315,7 @@ class Outcome:
 
     @property
     def is_open(self) -> bool:
-        """Whether something is still to be done for it."""
+        """Whether a further step is due for it."""
         return self.state in ("taking", "drilling")
 
 
@@ -330,7 +329,7 @@ class StoredSchedule:
     last: Outcome | None = None
 
     def is_due(self, now: datetime) -> bool:
-        """Whether there is something to do; never while the schedule is paused."""
+        """Whether a step is due; never while the schedule is paused."""
         return not self.schedule.paused and self.due_at <= now
 
 
@@ -344,7 +343,7 @@ def retention(connection: Connection, pipeline_id: str) -> Retention | None:
 
 
 def set_retention(connection: Connection, pipeline_id: str, policy: Retention | None) -> None:
-    """Keep savepoints by another policy, or all of them."""
+    """Set another retention policy, or none."""
     text = None if policy is None else _RETENTION.dump_json(policy).decode()
     row = insert_sqlite(RULES).values(pipeline_id=pipeline_id, retention=text)
     connection.execute(row.on_conflict_do_update(index_elements=["pipeline_id"], set_={"retention": text}))
@@ -380,7 +379,7 @@ def _stored(row: RowValues) -> StoredSchedule:
 
 
 def set_schedule(connection: Connection, pipeline_id: str, stored: StoredSchedule | None) -> None:
-    """Take savepoints at other instants, or at none; or note what was done for one."""
+    """Set or remove the schedule of savepoints, or record its last step."""
     values: dict[str, object] = {"schedule": None, "due_at": None, "last_at": None, "last_outcome": None}
     if stored is not None:
         values = {
@@ -394,5 +393,5 @@ def set_schedule(connection: Connection, pipeline_id: str, stored: StoredSchedul
 
 
 def with_schedule(connection: Connection) -> Sequence[str]:
-    """Return the pipelines whose savepoints are taken by themselves."""
+    """Return the pipelines with a savepoint schedule."""
     return list(connection.execute(select(RULES.c.pipeline_id).where(RULES.c.schedule.is_not(None))).scalars())

@@ -75,7 +75,7 @@ class StoredFunction:
 
 
 def add(connection: Connection, function: StoredFunction) -> None:
-    """Keep a file of functions; refused where one of its names is taken."""
+    """Store a file of functions; raise if one of its names is taken."""
     taken = {name.lower() for kept in read(connection) for name in kept.names}
     for name in function.names:
         if name.lower() in taken:
@@ -89,7 +89,7 @@ def add(connection: Connection, function: StoredFunction) -> None:
 
 
 def read(connection: Connection) -> Sequence[StoredFunction]:
-    """Return all files of functions that are kept, by name."""
+    """Return all stored files of functions, by name."""
     rows = connection.execute(select(FUNCTIONS).order_by(FUNCTIONS.c.name)).mappings()
     return [
         StoredFunction(
@@ -106,7 +106,7 @@ def read(connection: Connection) -> Sequence[StoredFunction]:
 
 
 def find(connection: Connection, id_or_name: str) -> StoredFunction:
-    """Return the file of that id, or with a function of that name; refused where there is none."""
+    """Return the file of that id, or with a function of that name; raise if there is none."""
     for function in read(connection):
         if function.id == id_or_name or id_or_name in function.names:
             return function
@@ -114,7 +114,7 @@ def find(connection: Connection, id_or_name: str) -> StoredFunction:
 
 
 def remove(connection: Connection, function: StoredFunction) -> None:
-    """Keep a file of functions no longer."""
+    """Delete a file of functions."""
     connection.execute(delete(FUNCTIONS).where(FUNCTIONS.c.id == function.id))
 
 
@@ -126,12 +126,12 @@ _MARK = re.compile(r"^(?:--|#) stored (?:connection|table|function) ((?:cp|ct|ud
 
 
 def mark(kind: Literal["connection", "table", "function"], stored_id: str) -> str:
-    """Return the line above what was put into a version's text."""
+    """Return the line that marks a stored object in a version's text."""
     return f"{'#' if kind == 'function' else '--'} stored {kind} {stored_id} as it was at deployment\n"
 
 
 def is_marked(text: str) -> bool:
-    """Whether a file of functions was put there."""
+    """Whether a file of functions is marked in the text."""
     return text.startswith("# stored function ") and _MARK.match(text) is not None
 
 
@@ -218,31 +218,31 @@ class StoredTable:
 
 
 def add_connection(connection: Connection, stored: StoredConnection, sealed: Mapping[str, bytes]) -> None:
-    """Keep a connection with its secrets; refused where there is one of its name."""
+    """Store a connection with its secrets; raise if its name is taken."""
     _add(connection, PROFILES, stored.name, {**_values(stored), "options": json.dumps(stored.options)})
     _add_secrets(connection, stored.id, sealed)
 
 
 def add_table(connection: Connection, stored: StoredTable, sealed: Mapping[str, bytes]) -> None:
-    """Keep a table with its secrets; refused where there is one of its name."""
+    """Store a table with its secrets; raise if its name is taken."""
     _add(connection, TABLES, stored.name, {**_values(stored), "options": json.dumps(stored.options)})
     _add_secrets(connection, stored.id, sealed)
 
 
 def connections(connection: Connection) -> Sequence[StoredConnection]:
-    """Return all connections that are kept, by name."""
+    """Return all stored connections, by name."""
     rows = connection.execute(select(PROFILES).order_by(PROFILES.c.key)).mappings()
     return [StoredConnection(**_read(row)) for row in rows]
 
 
 def tables(connection: Connection) -> Sequence[StoredTable]:
-    """Return all tables that are kept, by name."""
+    """Return all stored tables, by name."""
     rows = connection.execute(select(TABLES).order_by(TABLES.c.key)).mappings()
     return [StoredTable(**_read(row)) for row in rows]
 
 
 def find_connection(connection: Connection, id_or_name: str) -> StoredConnection:
-    """Return the connection of that id, or name; refused where there is none."""
+    """Return the connection of that id, or name; raise if there is none."""
     for stored in connections(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
@@ -250,7 +250,7 @@ def find_connection(connection: Connection, id_or_name: str) -> StoredConnection
 
 
 def find_table(connection: Connection, id_or_name: str) -> StoredTable:
-    """Return the table of that id, or name; refused where there is none."""
+    """Return the table of that id, or name; raise if there is none."""
     for stored in tables(connection):
         if stored.id == id_or_name or stored.name.lower() == id_or_name.lower():
             return stored
@@ -258,19 +258,19 @@ def find_table(connection: Connection, id_or_name: str) -> StoredTable:
 
 
 def remove_connection(connection: Connection, stored: StoredConnection) -> None:
-    """Keep a connection no longer, nor its secrets."""
+    """Delete a connection and its secrets."""
     connection.execute(delete(PROFILES).where(PROFILES.c.id == stored.id))
     connection.execute(delete(SECRETS).where(SECRETS.c.owner_id == stored.id))
 
 
 def remove_table(connection: Connection, stored: StoredTable) -> None:
-    """Keep a table no longer, nor its secrets."""
+    """Delete a table and its secrets."""
     connection.execute(delete(TABLES).where(TABLES.c.id == stored.id))
     connection.execute(delete(SECRETS).where(SECRETS.c.owner_id == stored.id))
 
 
 def secrets(connection: Connection, vault: Vault, names: frozenset[str]) -> Mapping[str, str]:
-    """Return the values of those of the names that are secrets of what is kept here."""
+    """Return the values of the given names that are secrets of stored objects."""
     if not names:
         return {}
     rows = connection.execute(select(SECRETS.c.name, SECRETS.c.sealed).where(SECRETS.c.name.in_(sorted(names))))

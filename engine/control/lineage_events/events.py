@@ -60,7 +60,7 @@ class EventMaker:
     _datasets: dict[tuple[str, int], Datasets] = field(default_factory=dict)
 
     def make(self, told: ToldRun, telling: Telling) -> RunEvent:
-        """Return the event. What a run reads and writes is told at its begin and its end."""
+        """Return the event. The inputs and outputs of a run are reported at its start and end."""
         launched_at, version = told.launched_at, told.version
         with self.context.database.reading() as connection:
             if telling.generation != told.generation:
@@ -106,7 +106,7 @@ class EventMaker:
         )
 
     def _of(self, told: ToldRun, number: int) -> Datasets:
-        """Return the tables that a version reads and writes; empty if that is no longer known."""
+        """Return the tables that a version reads and writes; empty if they are no longer known."""
         key = (told.pipeline_id, number)
         if key not in self._datasets:
             while len(self._datasets) >= _KEPT:
@@ -165,8 +165,8 @@ class Telling:
 
 
 def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) -> Telling | ToldRun | datetime | None:
-    """Return the next event; or what to go on from, without one; or when there will be one; None when something has
-    to happen first."""
+    """Return the next event; or the position to continue from, without one; or when there will be one; None if
+    something must happen first."""
     run = seen.run
     if told.stage == "new":
         return Telling("START", told.launched_at, told.generation, replace(told, stage="begun"))
@@ -197,8 +197,7 @@ def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) 
 
 
 def _relied_on(told: ToldRun, seen: Seen, now: datetime) -> Telling | None:
-    """Return the certificates of one run, as many as follow each other; those of a run that was not told of wait for
-    it."""
+    """Return the certificates of one run that follow each other; those of a run that was not reported wait for it."""
     if not seen.certificates or seen.certificates[0][2] > told.generation:
         return None
     generation, after = seen.certificates[0][2], told
@@ -237,7 +236,7 @@ def _progress(told: ToldRun, status: Status | None, now: datetime, interval: tim
 
 
 def version_datasets(context: Context, pipeline_id: str, name: str, number: int) -> Datasets:
-    """Return the tables that a version of a pipeline reads and writes; refuse if that is no longer known."""
+    """Return the tables that a version of a pipeline reads and writes; raise if they are no longer known."""
     from engine.compile import compile_script  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 

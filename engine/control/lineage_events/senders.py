@@ -23,11 +23,11 @@ class Sender(Protocol):
     """Sends events, each as JSON text."""
 
     def send(self, event: str) -> None:
-        """Send an event. Raises LineageUnreachableError when it is to be sent again, and LineageEventRefusedError when
-        nobody will ever take it."""
+        """Send an event. Raise LineageUnreachableError if it is to be sent again, and LineageEventRefusedError if it
+        will never be accepted."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Release open resources."""
 
 
 class HttpSender:
@@ -66,7 +66,7 @@ class HttpSender:
         raise LineageEventRefusedError(f"{self._url} answers {status} to an event, which is left out")
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._http.close()
 
 
@@ -77,7 +77,7 @@ class FileSender:
         self._path = path.expanduser()
 
     def send(self, event: str) -> None:
-        """Add an event. A line that was cut off, say by a disk that was full, stays as it is, and a new one begins."""
+        """Append an event. An incomplete line, such as after a full disk, stays, and a new one begins."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+b") as file:
@@ -97,7 +97,7 @@ class FileSender:
 
 
 def open_sender(settings: OpenLineageSettings) -> Sender | None:
-    """Return the sender that the settings name; None if they name none."""
+    """Return the configured sender; None if there is none."""
     if settings.url is not None:
         return HttpSender(settings)
     return None if settings.file is None else FileSender(settings.file)

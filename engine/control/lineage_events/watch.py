@@ -56,7 +56,7 @@ class LineageWatch:
     _is_over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Look again and again until closed."""
+        """Emit events periodically until closed."""
         while not self._is_over.is_set():
             try:
                 self.look()
@@ -70,7 +70,7 @@ class LineageWatch:
         self._is_over.set()
 
     def look(self) -> None:
-        """Tell all that is due now, until something cannot be sent."""
+        """Emit all events that are due, until one cannot be sent."""
         self._notice()
         now = self.context.clock()
         if self._again is not None and now < self._again <= now + timedelta(minutes=5):
@@ -90,7 +90,7 @@ class LineageWatch:
                     break
 
     def _notice(self) -> None:
-        """Note of which pipelines something is new."""
+        """Record which pipelines have news."""
         with self.context.database.reading() as connection:
             if self._read_until < 0:
                 self._due |= dict.fromkeys(told_runs.left(connection))
@@ -110,7 +110,7 @@ class LineageWatch:
             self._due |= dict.fromkeys(certified)
 
     def _step(self, pipeline_id: str) -> bool:
-        """Tell one event of a pipeline; whether nothing more is due now."""
+        """Emit one event of a pipeline; return whether nothing more is due."""
         with self.context.database.reading() as connection:
             told = told_runs.find(connection, pipeline_id) or _first(connection, pipeline_id)
             seen = Seen() if told is None else _seen(connection, told)
@@ -158,8 +158,8 @@ class LineageWatch:
 
 
 def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
-    """Return the newest run of a pipeline of which nothing was told yet; those before it are history, and previews
-    are nobody else's business."""
+    """Return the newest run of a pipeline without emitted events; earlier ones are history, and previews are
+    internal."""
     if previews.among(connection, [pipeline_id]):
         return None
     try:

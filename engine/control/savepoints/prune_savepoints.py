@@ -15,7 +15,7 @@ from engine.store.jobs.records import read_record
 
 
 def prune(context: Context, pipeline_id: str) -> None:
-    """Delete what goes by a pipeline's policy, if it has one."""
+    """Delete the savepoints that a pipeline's policy, if it has one, does not retain."""
     with context.database.reading() as connection:
         policy = savepoints.retention(connection, pipeline_id)
         if policy is None or not _going(fates(context, connection, read_record(connection, pipeline_id), policy)):
@@ -35,7 +35,7 @@ def _going(decided: list[Fate]) -> list[str]:
 def mark_for_deletion(
     connection: Connection, context: Context, record: JobRecord, decided: list[Fate], who: str | None
 ) -> None:
-    """Write down which go, and tell the pipeline's owner why."""
+    """Record which savepoints are to be deleted, and tell the owner of the pipeline why."""
     for fate in decided:
         if fate.goes:
             savepoints.mark_deleting(connection, fate.id)

@@ -38,7 +38,7 @@ class Holds:
     _turn: Lock = field(default_factory=Lock)
 
     def begin(self, savepoint_id: str, task: SavepointTask) -> SavepointTask | None:
-        """Note a task, unless there is one that runs: that is the answer then."""
+        """Record a task, unless one is running: then return that."""
         with self._turn:
             running = self.tasks.get(savepoint_id)
             if running is not None and running.state == "running":
@@ -47,7 +47,7 @@ class Holds:
             return None
 
     def carry_out(self, name: str, work: Callable[[], str]) -> None:
-        """Do the task that was begun under a name, and note what came of it."""
+        """Run the task that was recorded under a name, and record its outcome."""
         task = self.tasks[name]
         try:
             self.tasks[name] = replace(task, state="done", message=work())
@@ -63,9 +63,9 @@ class Holds:
         return reasons[0] if reasons else None
 
     def add(self, savepoint_id: str, reason: str) -> None:
-        """Hold it; from within a transaction that writes."""
+        """Hold the savepoint; within a transaction that writes."""
         self._reasons.setdefault(savepoint_id, []).append(reason)
 
     def end(self, savepoint_id: str, reason: str) -> None:
-        """Let go of it."""
+        """Release the savepoint."""
         self._reasons[savepoint_id].remove(reason)

@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 
 def refuse_needed(context: Context, connection: Connection, record: JobRecord, savepoint: Savepoint) -> None:
-    """Refuse to delete a savepoint that somebody wants, or that is being taken."""
+    """Refuse to delete a savepoint that is in use, or that is being taken."""
     if savepoint.state == "pending":
         raise PipelineBusyError(f"savepoint {savepoint.id} is being taken", hint="wait until it is complete")
     if savepoint.pinned:
@@ -43,7 +43,7 @@ def refuse_needed(context: Context, connection: Connection, record: JobRecord, s
 
 
 def fates(context: Context, connection: Connection, record: JobRecord, policy: Retention) -> list[Fate]:
-    """Return what a retention policy does to each savepoint of a pipeline, oldest first."""
+    """Return the decision of a retention policy on each savepoint of a pipeline, oldest first."""
     held = [
         HeldSavepoint(
             id=savepoint.id,
@@ -60,7 +60,7 @@ def fates(context: Context, connection: Connection, record: JobRecord, policy: R
 
 
 def finish(context: Context, pipeline_id: str, savepoint_ids: Sequence[str]) -> None:
-    """Remove the files of savepoints that are to go. What cannot be removed is left to the next time."""
+    """Remove the files of savepoints that are to be deleted. What cannot be removed is left to the next time."""
     for savepoint_id in savepoint_ids:
         try:
             with context.holds.removal:
@@ -70,7 +70,7 @@ def finish(context: Context, pipeline_id: str, savepoint_ids: Sequence[str]) -> 
 
 
 def finish_all(context: Context) -> None:
-    """Go on with what was begun and is not done, also by a control plane before this one."""
+    """Continue deletions that were started and not completed, also by a previous control plane."""
     with context.database.reading() as connection:
         pending = savepoints.deleting(connection)
     for pipeline_id, savepoint_id in pending:

@@ -25,7 +25,7 @@ Work = Callable[[Savepoint], str]
 
 
 def start(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Future[None] | None:
-    """Have something done with a savepoint, by and by; None when the same is done already."""
+    """Start a task on a savepoint in the background; return None if the same task is running already."""
     if stored.state != "completed":
         raise SavepointError(f"savepoint {stored.id} is {stored.state}", hint="only a completed savepoint can be read")
     running = context.holds.begin(stored.id, SavepointTask(kind, context.clock()))
@@ -37,7 +37,7 @@ def start(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Fu
 
 
 def start_drill(context: Context, stored: Savepoint, job_id: str) -> None:
-    """Have a savepoint restored into a scratch directory and read, by and by."""
+    """Start a restore test of a savepoint in the background."""
     start(context, stored, "drill", lambda held: verify_savepoint(context, held, job_id, drill=True))
 
 
@@ -50,7 +50,7 @@ def _run(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Non
 
 
 def verify_savepoint(context: Context, stored: Savepoint, job_id: str, *, drill: bool) -> str:
-    """Read all of it; what is found is written down. Where it could not be tried, nothing is."""
+    """Read all of a savepoint and record the result; record nothing if it could not be read for another reason."""
     from engine.checkpoints import savepoints as saved  # noqa: PLC0415 - it brings pyarrow, which a server need not have
 
     folder = context.directory.savepoint(stored.pipeline_id, stored.id)

@@ -37,7 +37,7 @@ CREATOR = "schedule"
 
 
 def carry_out(context: Context, pipeline_id: str) -> None:
-    """Go on with what was begun for a pipeline's schedule, and begin what is due."""
+    """Continue the current step of a pipeline's schedule, and start what is due."""
     with context.database.reading() as connection:
         stored = savepoints.schedule(connection, pipeline_id)
     if stored is None:
@@ -49,14 +49,14 @@ def carry_out(context: Context, pipeline_id: str) -> None:
 
 
 def next_after(timetable: Timetable, now: datetime) -> datetime:
-    """Return the first instant of a timetable that comes; there is one, or it would have been refused."""
+    """Return the next instant of a timetable; there is one, since others are refused."""
     instant = timetable.cron.after(now)
     assert instant is not None
     return instant
 
 
 def _begin(context: Context, pipeline_id: str) -> None:
-    """Do what is due now: exactly one of several looks finds it due."""
+    """Start what is due now: exactly one of several concurrent calls finds it due."""
     with context.database.writing() as connection:
         stored = savepoints.schedule(connection, pipeline_id)
         now = context.clock()
@@ -119,7 +119,7 @@ def _hindrance(connection: Connection, record: JobRecord, stored: StoredSchedule
 
 
 def _go_on(context: Context, pipeline_id: str) -> None:
-    """See what has become of the savepoint of the last instant, and have it drilled if that is wanted."""
+    """Check the savepoint of the last instant, and start its restore test if requested."""
     with context.database.writing() as connection:
         stored = savepoints.schedule(connection, pipeline_id)
         if stored is None or stored.last is None or not stored.last.is_open:
@@ -160,7 +160,7 @@ def _outcome(context: Context, stored: StoredSchedule, savepoint: Savepoint | No
 
 
 def _task_of(context: Context, savepoint: Savepoint) -> str | None:
-    """Return how far the restore test of a savepoint is; None if it has not begun in this process."""
+    """Return the progress of a savepoint's restore test; None if it was not started in this process."""
     task = context.holds.tasks.get(savepoint.id)
     return None if task is None or task.kind != "drill" else task.state
 

@@ -32,15 +32,15 @@ _PAUSE = 1.0
 
 
 def take_due(context: Context, pipeline_id: str) -> list[Future[None]]:
-    """Begin to take what a pipeline's savepoints waited for: those that are to come after a stop once the job rests, or
-    once the stop was taken back."""
+    """Start to take the savepoints of a pipeline that are due: those after a stop once the job is stopped, or once the
+    stop was cancelled."""
     with context.database.reading() as connection:
         due = savepoints.due(connection, pipeline_id)
     return _begin(context, due)
 
 
 def settle_taken(context: Context, pipeline_id: str) -> None:
-    """Write down those savepoints that drivers have taken already, and wait until that is done."""
+    """Record the savepoints that drivers have taken already, and wait for it."""
     with context.database.reading() as connection:
         pending = savepoints.pending_before_versions(connection, pipeline_id)
     wait(_begin(context, [savepoint for savepoint in pending if _is_taken(context, savepoint)]))
@@ -51,7 +51,7 @@ def _is_taken(context: Context, savepoint: Savepoint) -> bool:
 
 
 def _work(context: Context, savepoint: Savepoint) -> None:
-    """Take a savepoint and write down what came of it."""
+    """Take a savepoint and record the outcome."""
     try:
         with context.database.reading() as connection:
             record = read_record(connection, savepoint.pipeline_id)
@@ -92,9 +92,9 @@ def _numbers_of_states(connection: Connection, record: JobRecord, savepoint: Sav
 
 
 def _refuse_another_state(connection: Connection, context: Context, record: JobRecord, savepoint: Savepoint) -> None:
-    """Refuse to save another state than that before a version. The run of the version has saved that before it has
-    changed anything; where it has not come so far, the state is as it was as long as the job rests and nothing newer
-    was asked for."""
+    """Raise if the state is no longer the one before a version. The run of the version has saved that before its first
+    change. If it has not got so far, the state is unchanged as long as the job is stopped and nothing newer was
+    requested."""
     number = savepoint.before_version
     if number is None or _is_taken(context, savepoint):
         return
@@ -111,8 +111,8 @@ def _refuse_another_state(connection: Connection, context: Context, record: JobR
 
 
 def _settle(context: Context, settled: Savepoint) -> None:
-    """Write down what came of a savepoint, as soon as the database can be written. Its pipeline can neither start nor
-    be deleted before."""
+    """Record the outcome of a savepoint, as soon as the database can be written. Until then its pipeline can neither
+    start nor be deleted."""
     try:
         with context.database.writing() as connection:
             savepoints.settle(connection, settled)
@@ -130,13 +130,13 @@ def _settle(context: Context, settled: Savepoint) -> None:
 
 
 def resume(context: Context) -> None:
-    """Take those savepoints again that a control plane before this one has not settled, but for those that wait."""
+    """Take the savepoints again that a previous control plane has not settled, except those that are waiting."""
     with context.database.reading() as connection:
         due = savepoints.due(connection)
     _begin(context, due)
 
 
 def _begin(context: Context, due: Sequence[Savepoint]) -> list[Future[None]]:
-    """Take each, unless somebody is at it."""
+    """Start each savepoint that is not in progress."""
     fresh = [savepoint for savepoint in due if context.in_hand.setdefault(savepoint.id, savepoint) is savepoint]
     return [context.workers.submit(_work, context, savepoint) for savepoint in fresh]

@@ -86,7 +86,7 @@ class Watch:
 
 @contextmanager
 def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
-    """Tell of what is done inside once it is over, whether it is done or refused."""
+    """Record the span of the context once it ends, whether it succeeds or is refused."""
     stopwatch, begin, failure = Watch(clock, dict(facts), new_id()), clock(), None
     try:
         yield stopwatch
@@ -99,7 +99,7 @@ def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Ite
 
 
 def new_id() -> SpanId:
-    """Return an id of a trace of its own."""
+    """Return the id of a new trace."""
     return SpanId(1 + secrets.randbelow(2**128 - 1), 1 + secrets.randbelow(2**64 - 1))
 
 
@@ -124,8 +124,8 @@ def epoch_span(pipeline: str, run: Run, report: EpochReport) -> Span:
 
 
 def start_span(pipeline: str, run: Run, now: datetime, asked_by: SpanId | None = None) -> Span:
-    """Return the start of a run, from the launch of its process to its first epoch; in the trace of the deployment
-    that has asked for it, if one has."""
+    """Return the start of a run, from the launch of its process to its first epoch; in the trace of the deployment that
+    has requested it, if there is one."""
     called_at = run.hello_at or now
     steps = (Span("process", run.launched_at, called_at), Span("first_epoch", called_at, now))
     return Span("start", run.launched_at, now, _of_run(pipeline, run), steps, parent=asked_by)
@@ -146,8 +146,8 @@ class AskedStarts:
         self._asked[job_id] = (at, deployment)
 
     def take(self, run: Run) -> SpanId | None:
-        """Return the deployment that has asked for the start of a run which is up now. One that was launched before
-        cannot be meant: the run that was asked for is still to come."""
+        """Return the deployment that has requested the start of a run that is up now. A run that was launched before
+        does not count: the requested one is yet to come."""
         match self._asked.get(run.job_id):
             case (at, deployment) if at <= run.launched_at:
                 del self._asked[run.job_id]
@@ -160,7 +160,7 @@ class AskedStarts:
 
 
 def asks_for_start(before: Pipeline | None, after: Pipeline) -> bool:
-    """Whether a deployment that makes this of a pipeline has a run started."""
+    """Whether a deployment with this result starts a run."""
     if after.stop != "none":
         return False
     return before is None or _wanted_run(before) != _wanted_run(after)

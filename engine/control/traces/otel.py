@@ -77,7 +77,7 @@ class Traces:
         self._tracer = self._provider.get_tracer("arroyo", version)
 
     def tell(self, span: Span) -> None:
-        """Send a span with its steps, soon; one too many is dropped."""
+        """Send a span with its steps, asynchronously; spans above the limit are dropped."""
         facts = {f"arroyo.{name}": value for name, value in span.facts.items()}
         with self._ids.known(span.id):
             begun = self._tracer.start_span(
@@ -95,7 +95,7 @@ class Traces:
         begun.end(_nanos(span.end))
 
     def close(self) -> None:
-        """Send what was not sent yet."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
 

@@ -52,7 +52,7 @@ _NOT_UNDONE = "upgrade.not_undone"
 
 
 def go_back_if_failed(context: Context, pipeline_id: str) -> None:
-    """Undo the upgrade of a pipeline, if it has one that has failed before it has committed anything."""
+    """Undo the upgrade of a pipeline that has failed before it has committed anything, if there is one."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline_id)
         saved = _to_go_back_to(connection, record)
@@ -91,7 +91,7 @@ def reasons_not_undone(connection: Connection, records: Sequence[JobRecord]) -> 
 
 
 def resume(context: Context) -> None:
-    """Undo what failed while no control plane was there."""
+    """Undo the upgrades that failed while no control plane was running."""
     with context.database.reading() as connection:
         failed = [r.pipeline.id for r in read_page(connection, None, None) if r.status.state is State.FAILED]
     for pipeline_id in failed:
@@ -99,8 +99,8 @@ def resume(context: Context) -> None:
 
 
 def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | None:
-    """Return the savepoint from before the upgrade that a job has failed in; None when it has not, or somebody has
-    asked for something since."""
+    """Return the savepoint from before the upgrade in which a job has failed; None if it has not, or if the pipeline
+    was changed in the meantime."""
     pipeline, status = record.pipeline, record.status
     if status.state is not State.FAILED or status.version != pipeline.version or pipeline.restore is not None:
         return None
@@ -159,7 +159,7 @@ def _not_undone(context: Context, record: JobRecord, saved: Savepoint, error: En
 
 
 def _tell_once(context: Context, event: JobEvent) -> None:
-    """Note an event, unless the same was noted of this run: going back is tried at every start of the control plane."""
+    """Record an event, unless this run has the same one: the rollback is tried at every start of the control plane."""
     with context.database.writing() as connection:
         noted = events.latest(connection, event.job_id, _RECENT)
         if not any(_meaning(other) == _meaning(event) for other in noted):

@@ -30,7 +30,7 @@ class HandOverPlan:
 
 
 def plan_hand_over(context: Context, origin: Pipeline, copy: Pipeline) -> HandOverPlan:
-    """Check all that can be said of it before; refused with the reason why it cannot be done."""
+    """Check a hand-over in advance as far as possible; raise with the reason if it cannot be done."""
     with context.database.reading() as connection:
         current = versions.get(connection, origin.id, origin.version)
         others = versions.get(connection, copy.id, copy.version)
@@ -61,8 +61,8 @@ def _told_of_starts(copy: Spec, name: str) -> Iterator[str]:
 
 
 def refuse_other_values(context: Context, copy: Spec, origin: str) -> None:
-    """Refuse a hand-over after which rows are taken back that may never have been written: only with that accepted are
-    rows that change handed over."""
+    """Refuse a hand-over that retracts rows that may never have been written: for changelog rows this must be accepted
+    explicitly."""
     if changing := context.planner.changing_sinks(copy.query, copy.udfs):
         raise HandOverError(
             f"{', '.join(changing)}: these tables have updating rows. After the hand-over, retractions use the "

@@ -104,7 +104,7 @@ class HandOvers:
             return _Pair(reprocessing, read_record(connection, reprocessing.origin_id), copy, spec)
 
     def _advance(self, pair: _Pair) -> str | None:
-        """Go to the next step, if it can; what is in the way, where anything is. So it is with each step."""
+        """Advance to the next step if possible; return what prevents it, if anything. Each step does the same."""
         if (why := _why_not(self.context, pair)) is not None:
             self.give_up(pair, why)
             return None
@@ -130,7 +130,7 @@ class HandOvers:
         return None
 
     def _wait(self, pair: _Pair) -> str | None:
-        """Begin once both run and the copy has caught up."""
+        """Start once both pipelines run and the copy has caught up."""
         for record in (pair.origin, pair.copy):
             if record.status.state is not _RUNS or not is_settled(record.pipeline, record.status):
                 return _at_rest(record)
@@ -144,7 +144,7 @@ class HandOvers:
         return self._catch_up(pair, at, other) if self._can_be_done(pair) else None
 
     def _can_be_done(self, pair: _Pair) -> bool:
-        """Whether the two fit each other; looked at once, when both have a state."""
+        """Whether the two pipelines fit each other; checked once, when both have a state."""
         if pair.row.copy_id not in self._checked:
             try:
                 plan_hand_over(self.context, pair.origin.pipeline, pair.copy.pipeline)
@@ -197,8 +197,7 @@ class HandOvers:
             self._to(pair, "finishing", origin=_running(pair.origin), finishes=other)
 
     def _finish(self, pair: _Pair) -> str | None:
-        """Return the original runs what it had planned, and nothing more: wherever it stops now, nothing else is
-        planned."""
+        """Let the original finish its planned epochs, and no others: wherever it stops now, nothing else is planned."""
         state, (_, other) = self.context.directory.state(pair.row.origin_id), self._standings(pair)
         if pair.origin.status.state is not _RUNS:
             return _failing(pair.origin)
@@ -214,7 +213,8 @@ class HandOvers:
         return _failing(pair.copy)
 
     def _save(self, pair: _Pair) -> None:
-        """Save the state of the copy, which stands where the original does, and have the original go on from it."""
+        """Save the state of the copy, which is at the position of the original, and let the original continue from
+        it."""
         if not self._rests(pair.copy):
             return
         row = pair.row
@@ -289,7 +289,7 @@ class HandOvers:
         take_due(context, row.origin_id)  # the state before, which is saved before anything is put in its place
 
     def _follow(self, pair: _Pair) -> str | None:
-        """See the original to its first epoch with the other state, or to whatever end there is without one."""
+        """Follow the original to its first epoch with the other state, or to its failure."""
         origin, action = pair.origin, self._decide(pair)
         match action:
             case WaitFor(what):
@@ -334,8 +334,8 @@ class HandOvers:
         pipeline_secrets.replace(connection, vault, row.origin_id, {**own, **further}, now)
 
     def give_up(self, pair: _Pair, why: str) -> None:
-        """Have both go on as they were. An original that has failed with the other state goes back by itself
-        (`engine/control/upgrades/go_back.py`)."""
+        """Let both pipelines continue as before. An original that has failed with the other state is rolled back
+        automatically (`engine/control/upgrades/go_back.py`)."""
         self._seen.pop(pair.row.copy_id, None)
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):
@@ -357,8 +357,7 @@ class HandOvers:
         return record.status.state is State.STOPPED and not is_held
 
     def _tell(self, pair: _Pair, what: str | None) -> None:
-        """Let those who look know what is waited for, or that nothing is in the way any more; not of a step that is
-        over by now."""
+        """Record what the hand-over waits for, or that nothing prevents it; ignore steps that have ended."""
         if pair.row.told != what:
             with self.context.database.writing() as connection:
                 if _is_current(connection, pair.row):
@@ -375,9 +374,9 @@ class HandOvers:
         ends: Standing | None = None,
         finishes: Standing | None = None,
     ) -> None:
-        """Go to another step, and let one of the two stop or run for it; the copy as far as `ends`, the original until
-        it has done what is planned in `finishes`, where that is said to them only if nobody has taken the hand-over
-        back."""
+        """Go to another step, and let one of the two stop or run for it: the copy as far as `ends`, the original until
+        it has finished the planned epochs of `finishes`. They are told only if the hand-over was not cancelled
+        meanwhile."""
         meetings, directory = self.context.meetings, self.context.directory
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):
@@ -437,7 +436,7 @@ class HandOverWatch:
     _is_over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Look again and again until closed."""
+        """Advance hand-overs periodically until closed."""
         hand_overs = HandOvers(self.context)
         while not self._is_over.is_set():
             try:
@@ -477,8 +476,8 @@ class _Pair:
 
 
 def let_go(connection: Connection, context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord) -> None:
-    """Have the two of a hand-over of which nothing comes go on as they were. A run that was told where to stay would
-    read no further, so that it starts again."""
+    """Let both pipelines of a failed hand-over continue as before. A run that was told where to stop would read no
+    further, so it is restarted."""
     if row.step not in reprocessings.MEETING:
         return
     for record, steps in ((origin, ("stopping", "finishing")), (copy, ("meeting", "met"))):
@@ -545,7 +544,7 @@ def _said(code: str, message: str, hint: str | None) -> str:
 
 
 def _is_cut(at: Standing, other: Standing) -> bool:
-    """Whether the original may have windows open with rows that the copy has left out."""
+    """Whether the original may have open windows with rows that the copy has left out."""
     return at.since is not None and not other.has_closed(at.since)
 
 
@@ -561,7 +560,7 @@ def _since(row: Reprocessing, step: HandOverStep, now: datetime) -> datetime:
 
 
 def _is_current(connection: Connection, row: Reprocessing) -> bool:
-    """Whether nobody has taken it back, or gone on with it, since it was read."""
+    """Whether the hand-over was neither cancelled nor advanced since it was read."""
     return reprocessings.find(connection, row.copy_id) == row
 
 
@@ -570,7 +569,7 @@ def _stopping(record: JobRecord, context: Context) -> Pipeline:
 
 
 def _is_stopped_for_it(record: JobRecord) -> bool:
-    """Whether it is the hand-over that has it stop, and not somebody."""
+    """Whether the hand-over, and not a user, has stopped the pipeline."""
     request = record.pipeline.stop_request
     return record.pipeline.stop != "none" and request is not None and request.by == _STOPS_IT
 

@@ -24,29 +24,30 @@ class Meetings(Protocol):
         """Return how far the pipeline of a state has read; None before its first epoch."""
 
     def has_read(self, spec: Spec, at: Standing, ends: Sequence[Any]) -> bool:
-        """Whether it has read all that lies before these ends."""
+        """Whether the pipeline has read all rows before these ends."""
 
     def is_behind(self, spec: Spec, at: Standing, other: Standing) -> bool:
-        """Whether it can come to where the other one is, by reading what it has not read."""
+        """Whether the pipeline can reach the other's position by reading."""
 
     def have_met(self, spec: Spec, at: Standing, other: Standing) -> bool:
-        """Whether it is where the other one is."""
+        """Whether the pipeline is at the other's position."""
 
     def is_at_one(self, at: Standing) -> bool:
-        """Whether all that reads a table has come equally far."""
+        """Whether all scans of each table have reached the same position."""
 
     def ask(self, state: Path, other: Standing) -> None:
-        """Have the next runs of a state come to where another one is, and stay there."""
+        """Let the next runs of a state stop at another pipeline's position."""
 
     def ask_to_finish(self, spec: Spec, state: Path, at: Standing) -> None:
-        """Have the next runs of a state finish what is planned, with all that reads a table at one place, and stay
+        """Let the next runs of a state finish their planned epochs, with all scans of a table at one position, and stop
         there."""
 
     def has_come(self, spec: Spec, state: Path, at: Standing) -> bool:
-        """Whether it is where the runs of its state are to come, and plans nothing more; False where none are."""
+        """Whether the pipeline is where the runs of its state are to stop, and plans nothing more; False if none are to
+        stop."""
 
     def release(self, state: Path) -> None:
-        """Let the next runs of a state read on."""
+        """Let the next runs of a state continue to read."""
 
 
 class StateMeetings:
@@ -63,49 +64,49 @@ class StateMeetings:
         return hand_over.standing(state)
 
     def has_read(self, spec: Spec, at: Standing, ends: Sequence[Any]) -> bool:
-        """Whether it has read all that lies before these ends."""
+        """Whether the pipeline has read all rows before these ends."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         return hand_over.has_read(self._sources(spec), at.ends, ends)
 
     def is_behind(self, spec: Spec, at: Standing, other: Standing) -> bool:
-        """Whether it can come to where the other one is. What it has planned it will read."""
+        """Whether the pipeline can reach the other's position; epochs that it has planned count as read."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         return hand_over.is_behind(self._sources(spec), at.planned, other.ends)
 
     def have_met(self, spec: Spec, at: Standing, other: Standing) -> bool:
-        """Whether it is where the other one is."""
+        """Whether the pipeline is at the other's position."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         return at.is_settled and hand_over.have_met(self._sources(spec), at.ends, other.ends)
 
     def is_at_one(self, at: Standing) -> bool:
-        """Whether all that reads a table has come equally far."""
+        """Whether all scans of each table have reached the same position."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         return hand_over.by_table(at.ends) is not None
 
     def ask(self, state: Path, other: Standing) -> None:
-        """Have the next runs of a state come to where another one is."""
+        """Let the next runs of a state stop at another pipeline's position."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         hand_over.ask(state, {end.table: end for end in other.ends})
 
     def ask_to_finish(self, spec: Spec, state: Path, at: Standing) -> None:
-        """Have the next runs of a state finish what is planned, and stay there."""
+        """Let the next runs of a state finish their planned epochs, and stop there."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         hand_over.ask(state, hand_over.furthest(self._sources(spec), at.planned))
 
     def has_come(self, spec: Spec, state: Path, at: Standing) -> bool:
-        """Whether it is where the runs of its state are to come."""
+        """Whether the pipeline is where the runs of its state are to stop."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         return hand_over.has_come(self._sources(spec), state, at)
 
     def release(self, state: Path) -> None:
-        """Let the next runs of a state read on."""
+        """Let the next runs of a state continue to read."""
         from engine.spark.upgrade import hand_over  # noqa: PLC0415
 
         hand_over.release(state)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def plan_query(
     query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False
 ) -> PlannedQuery:
-    """Compile a query, which is kept and shown; UDFs are read, never run. The compiler is loaded late: the server is
-    there sooner."""
+    """Compile a query, which is stored and shown; UDFs are read, never run. The compiler is imported late, so that the
+    server starts sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.control.upgrades.plan_meaning import meaning_of  # noqa: PLC0415
     from engine.plan.explain import explain  # noqa: PLC0415
@@ -45,13 +45,13 @@ def plan_query(
 
 
 def load_compiler() -> None:
-    """Plan something small, once the server is there, so that the first to deploy does not wait for the compiler."""
+    """Plan a small query after the server has started, so that the first deployment does not wait for the compiler."""
     plan_query(SMALL_SCRIPT, ())
 
 
 def objects_of(program: Program) -> str:
-    """Return a short text for what can read the objects that are kept of a program's functions; empty where none
-    are."""
+    """Return a short text that identifies what can read the stored objects of a program's functions; empty if none are
+    stored."""
     from engine.checkpoints.saved_query import objects_text  # noqa: PLC0415
 
     return objects_text(program.kept_objects)
@@ -69,7 +69,7 @@ def _tables(program: Program) -> Iterator[dict[str, str | None]]:
 
 
 def _kept(program: Program) -> Iterator[tuple[str, SinkKind]]:
-    """Yield the sinks whose rows stay somewhere, not those that only show them or let them go."""
+    """Yield the sinks whose rows are stored, not those that only show or discard them."""
     from engine.connectors import sink_kind_of  # noqa: PLC0415
 
     for name in program.target_names:
@@ -79,5 +79,5 @@ def _kept(program: Program) -> Iterator[tuple[str, SinkKind]]:
 
 
 def _goes_back(sink: SinkKind) -> bool:
-    """Whether a sink takes back what it has written after a savepoint that is gone back to."""
+    """Whether a sink rewinds its output on a restore."""
     return sink.guarantee != "at-least-once" and sink.takes_back

@@ -12,7 +12,7 @@ from engine.values.run_settings import read_run_settings
 def changing_sinks(
     query: str, udfs: Sequence[str], connections: str = "", *, may_hold_secrets: bool = False
 ) -> Sequence[str]:
-    """Return the tables whose rows a query takes back and gives anew. The compiler is loaded late, too."""
+    """Return the tables whose rows a query updates. The compiler is imported late, too."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.plan.nodes import is_updating  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415

@@ -40,7 +40,8 @@ class RestorePlan:
     """Savepoint that is taken of the current state before that."""
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
-        """Return the pipeline of which this is desired; refused when it was changed since this was planned."""
+        """Return the pipeline with the restore as its desired state; raise if it was changed since the restore was
+        planned."""
         planned, current = self.record.pipeline, record.pipeline
         if (current.id, current.version) != (planned.id, planned.version):
             raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
@@ -60,7 +61,7 @@ class RestorePlan:
 def plan_restore(
     context: Context, record: JobRecord, stored: Savepoint, *, with_version: bool, allow_replay: bool
 ) -> RestorePlan:
-    """Check a restore wholly; refused with the reason why it cannot be done."""
+    """Validate a restore completely; raise with the reason if it cannot be done."""
     intend.refuse_while_restored(record.pipeline)
     manifest, parallelism = read_checked(context, stored)
     if not allow_replay:
@@ -96,7 +97,8 @@ def read_checked(context: Context, stored: Savepoint) -> tuple[SavepointManifest
 
 
 def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
-    """Refuse to go back over epochs, those included that a job still commits before it has stopped."""
+    """Refuse a restore over epochs that sinks cannot rewind, including those that a job still commits before it has
+    stopped."""
     name, reached = record.pipeline.name, record.status.progress.epoch
     hint = "allow_replay accepts that sinks which cannot go back get some output twice"
     if reached is not None and stored.epoch is not None and reached > stored.epoch:
@@ -116,8 +118,7 @@ def _refuse_epochs(record: JobRecord, stored: Savepoint) -> None:
 def _origin(
     connection: Connection, manifest: SavepointManifest, saved: SavedQuery, stored: Savepoint, current: Version
 ) -> Version | None:
-    """Return the version that a savepoint belongs to; where that is not written down it is known by what the state
-    says."""
+    """Return the version that a savepoint belongs to; if that is not recorded, it is inferred from the state."""
     number = stored.version or manifest.origin.version
     if number is None:
         number = versions.of_saved(connection, current.pipeline_id, current.number, saved)
@@ -125,8 +126,8 @@ def _origin(
 
 
 def _fits(context: Context, saved: SavedQuery, current: Version, origin: Version | None) -> bool:
-    """Whether the query of a version goes on from the state. It is planned once more when its fingerprint differs, for
-    it may have been written down by another version of the engine."""
+    """Whether the query of a version continues from the state. It is planned again if its fingerprint differs, since
+    another version of the engine may have recorded that."""
     if saved.fingerprint == current.fingerprint and not is_bound_alike(saved, current):
         return False
     if saved.fingerprint in ("", current.fingerprint):
@@ -135,8 +136,7 @@ def _fits(context: Context, saved: SavedQuery, current: Version, origin: Version
 
 
 def plan_origin(context: Context, manifest: SavepointManifest, origin: Version) -> PlannedQuery:
-    """Return the plan of the version that a savepoint is to bring back; refused where it does not go on from that
-    state."""
+    """Return the plan of the version that a savepoint restores; raise if it does not continue from that state."""
     planned = context.planner.plan(origin.spec.query, origin.spec.udfs)
     if manifest.fingerprint not in ("", planned.fingerprint):
         raise OtherVersionError(

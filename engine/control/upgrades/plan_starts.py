@@ -24,9 +24,9 @@ def check_starts(
     *,
     may_hold_secrets: bool = False,
 ) -> None:
-    """Raise StartPositionError for a position that would be ignored, or that its table does not have, when a query goes
-    on from the state or savepoint at a place, or begins with nothing. The compiler is loaded late: the server is there
-    sooner."""
+    """Raise StartPositionError for a position that would be ignored, or that its table does not have, for a query that
+    continues from the state or savepoint at a location, or starts empty. The compiler is imported late, so that the
+    server starts sooner."""
     from engine.spark.read.starts import begun_for, counting_starts  # noqa: PLC0415
 
     if not starts:
@@ -46,8 +46,8 @@ def check_redone(
     *,
     may_hold_secrets: bool = False,
 ) -> None:
-    """Raise StartPositionError when a query that takes over a savepoint once more would begin to read a table at
-    another place than it did."""
+    """Raise StartPositionError if a query that takes over a savepoint again would start to read a table elsewhere than
+    the first time."""
     from engine.spark.read.starts import begun_for, refuse_moved_starts  # noqa: PLC0415
 
     program, files = _compiled(query, udfs, connections, may_hold_secrets=may_hold_secrets)

@@ -29,8 +29,8 @@ def plan_upgrade(
     *,
     may_hold_secrets: bool = False,
 ) -> ShownUpgrade | None:
-    """Compare a query with that whose state lies in a directory; None when there is no state. The compiler is loaded
-    late: the server is there sooner."""
+    """Compare a query with that of the state in a directory; return None if there is no state. The compiler is imported
+    late, so that the server starts sooner."""
     from engine.changes.compare import compare  # noqa: PLC0415
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
     from engine.checkpoints.lineage import read_lineage  # noqa: PLC0415
@@ -74,8 +74,8 @@ def check_sinks(
     *,
     may_hold_secrets: bool = False,
 ) -> None:
-    """Raise LeftSinkError when a query cannot go on with its sinks of a state from an epoch of a history that is put in
-    its place."""
+    """Raise LeftSinkError if a query cannot continue with its sinks of a state from an epoch of a lineage that replaces
+    its own."""
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.spark.upgrade.left_sinks import refuse_left_sinks  # noqa: PLC0415
@@ -96,7 +96,7 @@ def plan_fork(
     *,
     may_hold_secrets: bool = False,
 ) -> PlannedFork:
-    """Compare a query with that of a savepoint whose state it is to go on from beside the original."""
+    """Compare a query with that of a savepoint from whose state a fork is to continue."""
     from engine.changes import hand_over as forks  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_savepoint  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
@@ -122,9 +122,8 @@ def plan_hand_over(
     *,
     may_hold_secrets: bool = False,
 ) -> tuple[ShownUpgrade, Sequence[str]]:
-    """Compare a query with those of two states: it is to go on from that of the copy, with the sinks of the original.
-    Beside the plan, what there is to say of rows that change. Refused where the two cannot be brought to the same
-    place."""
+    """Compare a query with those of two states: it is to continue from that of the copy, with the sinks of the
+    original. Return the plan, and remarks about changelog rows. Raise if the two cannot reach the same position."""
     from engine.changes import hand_over  # noqa: PLC0415
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415

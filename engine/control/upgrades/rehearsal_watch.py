@@ -57,7 +57,7 @@ class RehearsalWatch:
     _is_over: bool = False
 
     def run(self) -> None:
-        """Look again and again until closed; what is being played is played on then."""
+        """Advance rehearsals periodically until closed; a running one continues then."""
         while not self._is_over:
             is_busy = True
             try:
@@ -73,7 +73,7 @@ class RehearsalWatch:
         self.context.rehearsals_changed.set()
 
     def look(self) -> bool:
-        """Do what is to be done now; whether any is not over."""
+        """Do what is due; return whether any rehearsal has not ended."""
         with self.context.database.reading() as connection:
             not_over = rehearsals.not_over(connection)
         for rehearsal in not_over:
@@ -92,7 +92,7 @@ class RehearsalWatch:
         return bool(not_over)
 
     def _attend(self, rehearsal: Rehearsal) -> None:
-        """See what has become of one that is being played."""
+        """Check a running rehearsal."""
         now = self.context.clock()
         is_alive = self.rehearsers.is_alive(rehearsal.id)  # first: a result may be its last act
         if (result := self._result(rehearsal)) is not None:
@@ -129,8 +129,8 @@ class RehearsalWatch:
         return f"with the words: {lines[-1][:500]}" if lines else "without a word"
 
     def _begin(self, rehearsal: Rehearsal) -> None:
-        """Have one played whose turn it is. That is written down before: a control plane that dies in between leaves
-        one that is lost, and none that is played twice."""
+        """Start the next rehearsal. That is recorded first: if the control plane dies in between, the rehearsal is
+        lost, and none runs twice."""
         context, now = self.context, self.context.clock()
         running = replace(rehearsal, state="running", started_at=now)
         try:
@@ -154,7 +154,7 @@ class RehearsalWatch:
         reach(RehearsalPoint.AFTER_PROCESS)
 
     def _order(self, rehearsal: Rehearsal) -> tuple[RehearsalOrder, str, dict[str, str]]:
-        """Return the order for the process, the scripts that name secrets, and the pipeline's own secrets."""
+        """Return the input of the process, the scripts that name secrets, and the pipeline's own secrets."""
         context, directory = self.context, self.context.directory
         with context.database.reading() as connection:
             record = read_record(connection, rehearsal.pipeline_id)
@@ -175,8 +175,8 @@ class RehearsalWatch:
         return order, f"{old}\n{rehearsal.change.query}\n{context.connections}", secrets
 
     def _settle(self, rehearsal: Rehearsal) -> None:
-        """End what is left of one, write down what came of it, and remove what it has worked with: in this order, so
-        that it is done again by whoever comes after a crash in between."""
+        """End the processes of a rehearsal, record its outcome, and remove its files: in this order, so that a crash in
+        between is repaired by the next control plane."""
         self.rehearsers.end_processes(rehearsal.id)
         reach(RehearsalPoint.AFTER_END)
         with self.context.database.writing() as connection:
@@ -188,7 +188,7 @@ class RehearsalWatch:
 
 
 def _settled(rehearsal: Rehearsal, at: datetime, result: Mapping[str, Any]) -> Rehearsal:
-    """Return one whose process has left a result."""
+    """Return the rehearsal whose process has left a result."""
     if "code" in result:
         return rehearsal.failed(at, result["code"], result["message"], result["hint"])
     return rehearsal.played(at, result["report"], result["text"])

@@ -82,12 +82,12 @@ def slow_start(step: str | None) -> Failure:
 
 
 def hanging(task: MaintenanceTask) -> Failure:
-    """Return the failure of work on a state that does not come on."""
+    """Return the failure of maintenance that makes no progress."""
     return _stuck(task, "has made no progress for too long")
 
 
 def endless(task: MaintenanceTask) -> Failure:
-    """Return the failure of work on a state that is busy for longer than a state of that size can take."""
+    """Return the failure of maintenance that takes longer than a state of that size can take."""
     return _stuck(task, "has been busy for far longer than a state of this size takes")
 
 
@@ -102,7 +102,7 @@ def _stuck(task: MaintenanceTask, what: str) -> Failure:
 
 
 def died(ending: str | None) -> Failure:
-    """Return the failure of a run whose process has ended without a word, but not without a trace."""
+    """Return the failure of a run whose process has ended without an exit message."""
     if ending is None:
         return DIED
     return failure_of(DriverDiedError(f"the driver {ending}, without saying why", hint=_LAST_WORDS))
@@ -131,7 +131,7 @@ class Policy:
 
 
 def decide(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> Action:
-    """Return the next step that brings the job closer to what is desired."""
+    """Return the next step that brings the job closer to its desired state."""
     if observation.maintenance is not None:
         return _follow(observation.maintenance, status, now, policy)
     # What a dead driver has started may still write: nothing may follow while any of it lives.
@@ -155,8 +155,8 @@ def decide(desired: Pipeline, status: Status, observation: Observation, now: dat
 
 
 def _follow(maintenance: Maintenance, status: Status, now: datetime, policy: Policy) -> Action:
-    """Work on the state directory is under way: nothing else happens until it has ended. It leaves the old state or the
-    new one, whole, so it can be done again."""
+    """Wait for the end of maintenance, during which nothing else happens. It leaves the old state or the new one,
+    complete, so it can be repeated."""
     match maintenance.state:
         case "running":
             if maintenance.stillness > policy.start_limit:
@@ -200,7 +200,7 @@ def _start(desired: Pipeline, status: Status) -> Action:
 
 
 def _is_asked_again(desired: Pipeline, status: Status) -> bool:
-    """Whether somebody asked for another start since the newest one: by request or by a new version."""
+    """Whether another start was requested since the newest one, directly or by a new version."""
     is_newer = desired.restarts_asked > status.restarts_done or desired.version != status.version
     return desired.stop == "none" and is_newer
 
@@ -226,8 +226,8 @@ def _while_up(desired: Pipeline, status: Status, observation: Observation, now: 
 
 
 def _sickness(status: Status, observation: Observation, policy: Policy) -> Failure | None:
-    """Return what is wrong with a live run. A start may take as long as it likes while it progresses; from its first
-    epoch on it must show that it is alive, like a run that is up."""
+    """Return the fault of a live run. A start may take any time while it progresses; from its first epoch on it must
+    show liveness, like a run that is up."""
     if status.state is State.RUNNING and observation.silence > policy.heartbeat_limit:
         return SILENT
     is_working = status.state is State.RUNNING or observation.is_up or observation.step == StartStep.FIRST_EPOCH
@@ -296,8 +296,8 @@ def _insist(desired: Pipeline, status: Status, observation: Observation, now: da
 
 
 def _is_late(desired: Pipeline, status: Status, observation: Observation, now: datetime, policy: Policy) -> bool:
-    """Whether a run has had time enough to end. A drain takes some epochs, however long each is: it has more time as
-    long as its work shows that it is alive."""
+    """Whether a run has had time enough to end. A drain takes some epochs of any length: the limit extends while its
+    work shows liveness."""
     leaving = min(now - status.since, observation.watch)
     if desired.stop == "graceful" and status.state is State.CHECKPOINT_STOPPING:
         return leaving > policy.drain_limit or min(leaving, observation.stillness) > policy.stop_grace
@@ -325,8 +325,8 @@ def _after_unasked_end(
 
 
 def _try_again(status: Status, failure: Failure, now: datetime, policy: Policy) -> Action:
-    """Start again after a pause. An outage is waited out for as long as it lasts; what nobody knows the cause of has a
-    number of tries."""
+    """Restart after a pause. An outage is retried for as long as it lasts; a failure of unknown cause has a number of
+    tries."""
     # A run that was healthy for a while clears the count: what failed a day ago says nothing of this failure.
     is_healthy = _is_healthy(status, now, policy)
     failures, outages = (0, 0) if is_healthy else (status.failures, status.outages)
@@ -353,7 +353,7 @@ def _used_up(in_a_row: int, in_window: int, policy: Policy) -> str | None:
 
 
 def _in_window(status: Status, now: datetime, policy: Policy, *more: datetime) -> tuple[datetime, ...]:
-    """Return the failures that still count, and some more; without a limit nobody counts them."""
+    """Return at least the failures that still count; without a limit they are not needed."""
     if policy.allowed_restarts < 0:
         return ()
     return tuple(at for at in (*status.failure_times, *more) if now - at < policy.restart_window)
@@ -364,8 +364,8 @@ def _is_healthy(status: Status, now: datetime, policy: Policy) -> bool:
 
 
 def _spread(job_id: str, outages: int) -> float:
-    """Return the share of a pause that a job waits, from a half to the whole: a broker that comes back is not met by
-    all of its jobs at once. Made of the job and the count, so that a decision can be repeated."""
+    """Return the share of a pause that a job waits, from a half to the whole, so that not all jobs reconnect to a
+    recovered broker at once. It is computed from the job and the count, so that a decision can be repeated."""
     digest = hashlib.sha256(f"{job_id} {outages}".encode()).digest()
     return 0.5 + digest[0] / 512
 
@@ -396,5 +396,6 @@ def _while_recovering(
 
 
 def _is_pausing(status: Status, now: datetime, policy: Policy) -> bool:
-    """Whether the next start is to wait. No pause is longer than the longest: then the clock was set back meanwhile."""
+    """Whether the next start is to wait. A pause longer than the maximum means that the clock was set back
+    meanwhile."""
     return status.retry_at is not None and timedelta(0) < status.retry_at - now <= policy.max_backoff

@@ -106,8 +106,8 @@ def _leaves(before: JobRecord, after: Pipeline) -> bool:
 
 
 def _pause(facts: Facts, *, takes_over: bool) -> timedelta | None:
-    """Return the epoch in hand, and a start as the last ones were; of those that have taken over a state, if this
-    one does."""
+    """Return the expected pause: the current epoch, and a start as long as the last ones; like those with an upgrade,
+    if this one takes over a state."""
     starts = facts.upgrades if takes_over else facts.starts
     if not starts:
         return None
@@ -164,13 +164,13 @@ class Gate:
 
 
 def is_passed(gate: Gate, progress: Progress) -> bool:
-    """Whether it has come so far; False also while nothing is known yet. Refused when it can never be known."""
+    """Whether the output is complete up to there; False also while that is unknown. Raise if it can never be known."""
     until = reached(gate, progress)
     return until is not None and until >= gate.past
 
 
 def reached(gate: Gate, progress: Progress) -> datetime | None:
-    """Return how far the awaited output is complete; None while unknown. Refuse a gate that can never be known."""
+    """Return how far the awaited output is complete; None while unknown. Raise for a gate that can never be known."""
     sinks = progress.sinks
     if gate.table is not None and sinks and gate.table not in sinks:
         raise SinkNotFoundError(
@@ -186,8 +186,8 @@ def reached(gate: Gate, progress: Progress) -> datetime | None:
 
 
 def holder(gate: Gate | None, status: Status, progress: Progress) -> HeldBy | None:
-    """Return what keeps the output from being complete any further, or the gate shut; None where it is open, or where
-    that is not known. Without a gate it is that of the sink which is least far."""
+    """Return what keeps the output from being complete, or the gate closed; None if it is open, or if that is unknown.
+    Without a gate, the sink that is least complete counts."""
     if status.state is State.FINISHED:
         return None
     if gate is not None and is_passed(gate, progress):
@@ -208,7 +208,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def _instant_of(sink: SinkProgress, by: GateTime) -> datetime | None:
-    """Return how far a sink is complete; by output where it will never be known of its input."""
+    """Return how far a sink is complete; by its output if that of its input can never be known."""
     return sink.output_until if by == "output" or sink.unknown is not None else sink.complete_until
 
 
@@ -221,15 +221,15 @@ def _never_known(name: str, reason: str, *, has_others: bool) -> CompletenessUnk
 
 
 def promised(status: Status, *, is_given_up: bool) -> Progress:
-    """Return the progress that others may rely on. A state that is to be given up promises nothing, even while its run
-    has not ended; a finished job has no later rows."""
+    """Return the progress on which others may rely. A state that is to be discarded promises nothing, even while its
+    run has not ended; a finished job has no later rows."""
     if is_given_up:
         return Progress()
     return at_end(status.progress) if status.state is State.FINISHED else status.progress
 
 
 def at_end(progress: Progress) -> Progress:
-    """Return the progress of a job that has finished: nothing older than the far future follows in any sink."""
+    """Return the progress of a job that has finished: all sinks are complete up to the far future."""
     done = SinkProgress(FAR_FUTURE, FAR_FUTURE)
     return Progress(progress.epoch, FAR_FUTURE, progress.sources, progress.lineage, dict.fromkeys(progress.sinks, done))
 

@@ -18,7 +18,7 @@ class Order:
 
 
 def orders(status: Status, stop: StopMode) -> tuple[Order, ...]:
-    """Return the orders for the newest run of a job in this state, which is to be stopped like that."""
+    """Return the commands for the newest run of a job in this state, with this desired stop."""
     match status.state:
         case State.CHECKPOINT_STOPPING if stop == "graceful":
             return (Order("graceful"),)

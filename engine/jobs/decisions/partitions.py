@@ -55,7 +55,7 @@ from engine.values.instants import EPOCH
 
 
 def takes_late_rows(graph: str | None, table: str | None) -> bool:
-    """Whether there is a table for late rows of a sink, or of any with None."""
+    """Whether a table for late rows is declared, for a sink or, with None, for any."""
     content = json.loads(graph or "{}")
     nodes: Mapping[int, Mapping[str, str]] = {node["node_id"]: node for node in content.get("nodes", ())}
     below: dict[int, list[int]] = {}
@@ -205,7 +205,7 @@ class TimeBuckets:
 
 
 def check_buckets(buckets: TimeBuckets) -> None:
-    """Refuse a division that nobody can follow."""
+    """Refuse a division into time buckets that cannot be computed."""
     if not _SECOND <= buckets.every <= _LONGEST or buckets.every % _SECOND:
         raise PartitionError(
             f"a bucket cannot be {buckets.every} long", hint="choose whole seconds, at least one and at most ten years"
@@ -226,7 +226,7 @@ def check_buckets(buckets: TimeBuckets) -> None:
 
 
 def check_instant(name: str, instant: datetime) -> None:
-    """Refuse an instant that has no buckets around it."""
+    """Refuse an instant without time buckets around it."""
     if not FIRST <= instant < LAST:
         raise PartitionError(f"{name} {instant.isoformat()} is too far away", hint="choose one from 1900 to 9900")
 
@@ -344,8 +344,8 @@ def first_bucket(buckets: TimeBuckets, start: datetime | None, reached: datetime
 
 
 def late_epochs(consumer: Consumer, batches: Sequence[LateBatch]) -> Mapping[datetime, int]:
-    """Return the buckets for which rows came late in some batches, of those that were closed, by their beginnings;
-    and the newest epoch of these."""
+    """Return the starts of the closed time buckets that got late rows in some batches, and the newest epoch of
+    these."""
     epochs: dict[datetime, int] = {}
     for batch in batches:
         for sink, stretches in batch.sinks.items():

@@ -66,7 +66,7 @@ def way_back(
     saved: Sequence[SavedState],
     upgraded: Collection[int] = (),
 ) -> WayBack:
-    """Return how a pipeline at version `current` goes back to an earlier one, by default the previous one; refuse if no
+    """Return how a pipeline at version `current` reverts to an earlier one, by default the previous one; raise if no
     state of it is left. `plans` has the plan of each version, and `upgraded` the versions that took over the state of
     the one before."""
     version = _one_before(current, saved) if to is None else to
@@ -92,7 +92,7 @@ def way_back(
 
 
 def _one_before(current: int, saved: Sequence[SavedState]) -> int:
-    """Return the version whose state the current one has found: those in between never ran."""
+    """Return the version whose state the current one has found: the versions in between never ran."""
     return next((state.version for state in saved if state.before_version == current), current - 1)
 
 
@@ -117,8 +117,8 @@ class SinkAhead:
 def sinks_ahead(
     lasting: Sequence[tuple[str, str]], last: int | None, reached: int | None, rows: Mapping[int, Mapping[str, int]]
 ) -> list[SinkAhead]:
-    """Return the sinks that stay ahead when a pipeline that has reached an epoch goes back, and `last` is the last
-    epoch that stays. `rows` has the rows of each sink in those epochs that are known still."""
+    """Return the sinks that stay ahead if a pipeline that has reached an epoch reverts to the epoch `last`. `rows` has
+    the rows of each sink in the epochs that are still known."""
     if last is None or reached is None:
         return [SinkAhead(table, connector, None, None) for table, connector in lasting]
     epochs = range(last + 1, reached + 1)
@@ -137,8 +137,8 @@ def _sum(rows: Mapping[int, Mapping[str, int]], epochs: Sequence[int], table: st
 def _found(
     version: int, plans: Mapping[int, str], saved: Sequence[SavedState], upgraded: Collection[int]
 ) -> WayBack | None:
-    """Return the state that a version, or one with the same plan after it, was in when another plan took its place;
-    else the newest of its plan; else that which it had taken over itself."""
+    """Return the last state of a version, or of a later one with the same plan, before another plan replaced it; else
+    the newest of its plan; else the state that it has taken over."""
     behind = [state for state in saved if state.is_behind]
     meant = [state for state in behind if _fits(state, version, plans) and state.before_version > version]
     if meant:
@@ -207,7 +207,7 @@ class RehearsalOrder(BaseModel):
     limit_seconds: float = Field(description="After so long the process ends, also without a control plane.")
 
     def write(self, folder: Path) -> Path:
-        """Store it in the new folder of the rehearsal, for the eyes of this user only."""
+        """Store the order in the new folder of the rehearsal, readable by this user only."""
         folder.mkdir(mode=0o700, parents=True)
         path = folder / "order.json"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

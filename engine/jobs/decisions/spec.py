@@ -43,7 +43,7 @@ class Bound(Protocol):
 
 
 def is_bound_alike(one: Bound, other: Bound) -> bool:
-    """Whether the state of one is also the state of the other. Where nobody knows about objects, the plan decides."""
+    """Whether the state of one is also the state of the other. If objects are unknown, the plan decides."""
     can_read = None in (one.objects, other.objects) or one.objects == other.objects
     return one.fingerprint == other.fingerprint and can_read
 
@@ -76,7 +76,7 @@ class PlannedQuery:
         force: bool = False,
         upgrade: Upgrade | None = None,
     ) -> Version:
-        """Return the spec that this is the plan of, once it is accepted."""
+        """Return the spec of this plan, once it is accepted."""
         return Version(
             pipeline_id,
             number,
@@ -133,7 +133,7 @@ class ShownUpgrade:
     objects: str | None = None
 
     def with_texts(self, text: str, markdown: str, content: str) -> ShownUpgrade:
-        """Return the shown upgrade in other words."""
+        """Return the upgrade with other texts."""
         return replace(self, text=text, markdown=markdown, content=content)
 
 

@@ -28,7 +28,7 @@ class State(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing happens any more unless somebody asks for it."""
+        """Whether nothing happens without another request."""
         return STATES[self].terminal
 
 
@@ -114,5 +114,5 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 
 
 def may_follow(before: State, after: State) -> bool:
-    """Whether a job may go from one state to the other."""
+    """Whether a job may change from one state to the other."""
     return before is after or after in TRANSITIONS[before]

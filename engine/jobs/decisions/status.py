@@ -32,12 +32,12 @@ class Failure:
 
 
 def failure_of(error: EngineError) -> Failure:
-    """Return the failure that an error is."""
+    """Return the failure for an error."""
     return Failure(error.code, error.message, error.hint, cause_of(error))
 
 
 def read_cause(text: object) -> Cause | None:
-    """Return a cause that was sent or stored; None when there is none, or one that only a later version knows."""
+    """Return a cause that was sent or stored; None if there is none, or one that only a later version knows."""
     return next((cause for cause in Cause if cause == text), None)
 
 

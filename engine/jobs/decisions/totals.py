@@ -129,8 +129,8 @@ class EpochRows:
 
 
 def rows_per_second(newest: Sequence[EpochRows], now: datetime) -> float | None:
-    """Return the rows of the newest epoch, for each second since the epoch before, or since it was committed if that is
-    longer; `newest` are the two newest, newest first. None while there are no two."""
+    """Return the rows of the newest epoch per second, over the time from the previous commit to its own, or from its
+    own until now if that is longer; `newest` are the two newest, newest first. None with fewer than two."""
     if len(newest) < 2:
         return None
     last, before = newest[0], newest[1]
@@ -138,7 +138,7 @@ def rows_per_second(newest: Sequence[EpochRows], now: datetime) -> float | None:
 
 
 def rate(rows: int, between: timedelta | None) -> float | None:
-    """Return the rows for each second between two commits; None if there was no commit before, or no time between."""
+    """Return the rows per second between two commits; None without a previous commit, or without time in between."""
     seconds = 0.0 if between is None else between.total_seconds()
     return round(rows / seconds, 1) if seconds > 0 else None
 
@@ -170,7 +170,7 @@ class ToldRun:
 
 
 def table_of(node: Mapping[str, str]) -> str | None:
-    """Return the table that a node reads or writes, also one with spaces in its name; None of all other nodes."""
+    """Return the table that a node reads or writes, also one with spaces in its name; None for all other nodes."""
     operator = node["operator"]
     if operator not in ("Scan", "Write"):
         return None

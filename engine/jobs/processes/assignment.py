@@ -14,7 +14,7 @@ from engine.values.run_settings import RunSettings, read_run_settings, write_run
 
 
 def _read_settings(value: object) -> object:
-    """Read the texts that are in the file; drivers of earlier versions have written them as well."""
+    """Read the texts in the file; drivers of earlier versions have written them, too."""
     return read_run_settings(value) if isinstance(value, Mapping) else value
 
 
@@ -54,7 +54,7 @@ class Assignment(BaseModel):
     stuck_seconds: float = 60.0
 
     def write(self, path: Path) -> None:
-        """Store it, for the eyes of this user only."""
+        """Store the assignment, readable by this user only."""
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:

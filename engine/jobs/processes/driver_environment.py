@@ -32,8 +32,8 @@ def driver_environment(
     script: str = "",
     secrets: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the environment of a driver: what all inherit, what `names` adds, the secrets that its script names,
-    and its pipeline's own secrets, which win."""
+    """Return the environment of a driver: the inherited variables, those that `names` adds, the secrets that its script
+    names, and its pipeline's own secrets, which take precedence."""
     inherited = {name: value for name, value in environ.items() if _is_inherited(name, names)}
     named = {f"{SECRET_PREFIX}{name}" for name in secrets_named(script)}
     machines = {name: value for name, value in environ.items() if name in named}

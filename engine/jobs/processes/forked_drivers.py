@@ -62,7 +62,7 @@ class ForkServer:
     _rest: bytes = b""
 
     def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver:
-        """Return the driver of a run; OSError or ValueError where none came of it, and none will."""
+        """Return the driver of a run; raise OSError or ValueError if it was not and will not be started."""
         with self._guard:
             order = {"assignment": str(assignment), "log": str(log), "environment": dict(environment)}
             pid = self._ask(order)["pid"]
@@ -79,17 +79,17 @@ class ForkServer:
         return None
 
     def close(self) -> None:
-        """Let it end; what it has forked lives on."""
+        """End the server; its child processes live on."""
         self.connection.close()
 
     def end(self) -> None:
-        """End it now."""
+        """Kill the server."""
         self.close()
         self.process.kill()
         self.process.wait()
 
     def _ask(self, question: Mapping[str, object]) -> Mapping[str, object]:
-        """Return the answer; where none comes, the server is ended."""
+        """Return the answer; without one, kill the server."""
         try:
             answer = self._answer(question)
         except (OSError, ValueError):
@@ -128,7 +128,7 @@ class ForkedDrivers:
     _failed_at: float | None = None
 
     def fork(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> ForkedDriver | None:
-        """Return a driver that is a fork; None where it has to be started otherwise."""
+        """Return a driver that is a fork; None if it has to be started otherwise."""
         if len(environment.get(processes.MARK, "").encode()) > ROOM_FOR_MARK:
             return None
         if self._failed_at is not None and self.clock() - self._failed_at < _REST:
@@ -147,7 +147,7 @@ class ForkedDrivers:
             return None
 
     def close(self) -> None:
-        """Let the server end; drivers live on."""
+        """End the server; drivers live on."""
         if self._server is not None:
             self._server.close()
 

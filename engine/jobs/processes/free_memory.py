@@ -18,7 +18,7 @@ _CONTAINERS = (
 
 
 def known_free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes; None where the kernel does not say."""
+    """Return the free bytes; None if the kernel does not report them."""
     try:
         _figure(proc / "meminfo", "MemAvailable:")
     except (OSError, ValueError):
@@ -27,7 +27,7 @@ def known_free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/c
 
 
 def free_memory(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return the bytes; none where the kernel does not say."""
+    """Return the free bytes; 0 if the kernel does not report them."""
     free = 0
     with suppress(OSError, ValueError):
         free = _figure(proc / "meminfo", "MemAvailable:") * 1024

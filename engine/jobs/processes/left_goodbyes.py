@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 
 def leave_goodbye(lock: Path, generation: int, body: Mapping[str, object]) -> None:
-    """Write down what the run would have said; one that cannot be written is lost, as it would be without."""
+    """Write down an exit message that could not be delivered; if that fails, it is lost."""
     try:
         replace_durably(_path(lock, generation), json.dumps(body).encode())
     except OSError as error:
@@ -64,5 +64,5 @@ OLDEST_WIRE = 1
 
 
 def is_spoken(wire: int) -> bool:
-    """Whether a control plane of this package works with such a driver."""
+    """Whether a control plane of this package supports a driver's protocol version."""
     return wire >= OLDEST_WIRE

@@ -117,7 +117,7 @@ class LocalProbes:
 
 
 def _without(secrets: Iterable[str], text: str) -> str:
-    """Return the text without secrets that a client has put into it, also as a URL or a literal would hold them."""
+    """Return the text without secrets that a client has put into it, also in the spelling of a URL or a literal."""
     for secret in sorted((secret for secret in secrets if len(secret) >= _SHORTEST), key=len, reverse=True):
         for spelling in (secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]):
             text = text.replace(spelling, HIDDEN)
@@ -165,7 +165,7 @@ class LocalStateRows:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, order: RowsOrder) -> KeptRows:
-        """Return the rows that are ordered; never takes longer than the limit. Refused while others are being read."""
+        """Return the requested rows within the time limit. Refuse while others are being read."""
         if not self._turn.acquire(blocking=False):
             raise StateRowsError("rows of a state are being read already", hint="try it again in a moment")
         try:
@@ -187,7 +187,7 @@ _MOST_OF_ANSWER_ASKED_PROCESS = 8 * 1024 * 1024
 
 
 def ask_process(module: str, order: Mapping[str, Any], inherited: Sequence[str], limit: timedelta) -> dict[str, Any]:
-    """Run a module of the engine with an order, in the environment of a driver, and return its answer."""
+    """Run a module of the engine with an input, in the environment of a driver, and return its answer."""
     mark = f"asked/{uuid.uuid4().hex}"
     try:
         return _answer(module, order, {**driver_environment(os.environ, inherited), processes.MARK: mark}, limit)

@@ -100,7 +100,7 @@ class UsageMeter:
         return {role: ProcessUsage(self._cpu_before[role], memory[role]) for role in memory}
 
     def _roles(self) -> Iterator[tuple[ProcessRole, _Process]]:
-        """Yield the process and its descendants, with what each is in the run."""
+        """Yield the process and its descendants, with the role of each in the run."""
         children: dict[int, list[_Process]] = {}
         root = None
         for process in self._all():
@@ -132,7 +132,7 @@ class UsageMeter:
                 yield process
 
     def _memory(self, process: _Process) -> int:
-        """Return its share of the pages that it has, or all of them where the kernel does not say."""
+        """Return its share of the pages that it has, or all of them if the kernel does not report the share."""
         try:
             lines = (self.proc / str(process.pid) / "smaps_rollup").read_text().splitlines()
         except OSError:
@@ -142,7 +142,7 @@ class UsageMeter:
 
 
 def _read(entry: Path) -> _Process | None:
-    """Return the process of that directory; None when it has ended."""
+    """Return the process of that directory; None if it has ended."""
     try:
         fields = processes.stat_fields(entry)
     except OSError:
@@ -158,7 +158,7 @@ def _read(entry: Path) -> _Process | None:
 
 
 def is_java(pid: int, proc: Path = Path("/proc")) -> bool:
-    """Whether it is a JVM."""
+    """Whether the process is a JVM."""
     try:
         return (proc / str(pid) / "exe").readlink().name == "java"
     except OSError:

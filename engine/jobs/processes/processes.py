@@ -16,8 +16,8 @@ MARK = "ARROYO_RUN"
 
 
 def born(pid: int) -> str | None:
-    """Return the identity of the process with this pid, which tells it from a later one; None if there is none, or only
-    a zombie."""
+    """Return the identity of the process with this pid, which distinguishes it from later ones; None if there is none,
+    or only a zombie."""
     if not _PROC.is_dir():
         return "" if _exists(pid) else None
     try:
@@ -41,14 +41,14 @@ def group_is_empty(group: int) -> bool:
 
 
 def kill_group(group: int) -> None:
-    """End every process of a group at once; silent when there is none."""
+    """Kill every process of a group; ignore an empty one."""
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 
 
 def marked(marker: str) -> list[int]:
-    """Return the living processes that were started, however remotely, by one that has this text in its environment:
-    groups and sessions can be left, an inherited environment is not."""
+    """Return the living processes that descend from one with this text in its environment: a process can leave its
+    group and session, but not its inherited environment."""
     pids = []
     for entry in _PROC.iterdir() if _PROC.is_dir() else ():
         try:
@@ -65,14 +65,15 @@ def maintenance_mark(pipeline_id: str) -> str:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """End these processes at once; silent about those that have ended."""
+    """Kill these processes; ignore those that have ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def try_lock(path: Path) -> IO[str] | None:
-    """Take an exclusive lock that lasts until the file is closed or the process ends; None when another has it."""
+    """Take an exclusive lock that lasts until the file is closed or the process ends; return None if another process
+    holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a+")
     try:
@@ -84,7 +85,7 @@ def try_lock(path: Path) -> IO[str] | None:
 
 
 def has_open(pid: int, path: Path) -> bool:
-    """Whether a process has a file open, as the holder of a lock has. False for one that is gone, or cannot be seen."""
+    """Whether a process has a file open, like the holder of a lock. False for one that is gone, or invisible."""
     wanted, folder = str(path.resolve()), _PROC / str(pid) / "fd"
     try:
         return any(os.path.realpath(link) == wanted for link in folder.iterdir())
@@ -122,8 +123,8 @@ def _is_member(pid: int, group: int) -> bool:
 
 
 def stat_fields(process: Path) -> list[str]:
-    """Return the fields of a process, by its directory below /proc, from its state on. Its name is left out: it may
-    hold anything, and where the kernel cuts it off it is not even text."""
+    """Return the fields of a process from its state on, by its directory below /proc. Its name is left out: it may
+    contain anything, and the kernel may truncate it within a character."""
     return (process / "stat").read_bytes().rpartition(b")")[2].decode("ascii").split()
 
 
@@ -132,7 +133,7 @@ _MOST = 16_384
 
 
 def last_words(log: Path) -> str:
-    """Return the end of what is in a log; empty where it has none, or there is no log."""
+    """Return the end of a log; empty if the log is empty or missing."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST))

@@ -38,19 +38,19 @@ class Rehearsers(Protocol):
     """Runs rehearsals, and reports their state."""
 
     def start(self, rehearsal_id: str, order: RehearsalOrder, script: str, secrets: Mapping[str, str]) -> None:
-        """Begin to play one; `script` names the secrets that it needs."""
+        """Start a rehearsal; `script` names the secrets that it needs."""
 
     def is_alive(self, rehearsal_id: str) -> bool:
-        """Whether somebody is at it."""
+        """Whether a process runs it."""
 
     def end_processes(self, rehearsal_id: str) -> None:
-        """End all that is at it."""
+        """Kill its processes."""
 
     def remove(self, rehearsal_id: str) -> None:
-        """Remove all that it has worked with, once nobody is at it."""
+        """Remove its files, once no process runs it."""
 
     def left(self) -> Iterable[str]:
-        """Return the rehearsals that have left something behind."""
+        """Return the rehearsals that have left files."""
 
 
 class _Player(BaseModel):
@@ -71,7 +71,7 @@ class LocalRehearsers:
     _children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, rehearsal_id: str, order: RehearsalOrder, script: str, secrets: Mapping[str, str]) -> None:
-        """Begin to play one, in a folder of its own."""
+        """Start a rehearsal, in a folder of its own."""
         folder = folder_of(self.directory, rehearsal_id)
         path = order.write(folder.root)
         environment = driver_environment(os.environ, self.inherited, script, secrets)
@@ -89,7 +89,7 @@ class LocalRehearsers:
         folder.process.write_text(player.model_dump_json())
 
     def is_alive(self, rehearsal_id: str) -> bool:
-        """Whether the process is there that was started for it, by whichever control plane."""
+        """Whether its process lives, whichever control plane has started it."""
         if (child := self._children.get(rehearsal_id)) is not None:
             return child.poll() is None
         try:
@@ -100,14 +100,14 @@ class LocalRehearsers:
         return processes.born(player.pid) == player.born
 
     def end_processes(self, rehearsal_id: str) -> None:
-        """End it and whatever it has started."""
+        """Kill its process and all descendants."""
         _until_none(lambda: processes.marked(_mark(rehearsal_id)), processes.kill)
         if (child := self._children.pop(rehearsal_id, None)) is not None:
             child.kill()
             child.wait()
 
     def remove(self, rehearsal_id: str) -> None:
-        """Remove its folder; what cannot be removed is tried again at the next look."""
+        """Remove its folder; what cannot be removed is tried again later."""
         shutil.rmtree(self.directory.rehearsal(rehearsal_id), ignore_errors=True)
 
     def left(self) -> Iterable[str]:
@@ -121,7 +121,7 @@ def _mark(rehearsal_id: str) -> str:
 
 
 def _until_none(look: Callable[[], list[int]], end: Callable[[list[int]], None], most: int = 100) -> None:
-    """End processes until none is left, including those that start meanwhile."""
+    """Kill processes until none is left, including those that start meanwhile."""
     for _ in range(most):
         if not (pids := look()):
             return
@@ -129,7 +129,7 @@ def _until_none(look: Callable[[], list[int]], end: Callable[[list[int]], None],
 
 
 def folder_of(directory: DataDirectory, rehearsal_id: str) -> RehearsalFolder:
-    """Return the files of a rehearsal, as long as they are there."""
+    """Return the existing files of a rehearsal."""
     return RehearsalFolder(directory.rehearsal(rehearsal_id))
 
 
@@ -170,12 +170,13 @@ class Liveness:
         self._begun_at = self._moved_at = self._looked_at = self.clock()
 
     def age(self) -> timedelta:
-        """Return the time since the work was begun. Who computes in circles comes on for ever, so it has an end,
+        """Return the time since the work began. A process in an endless loop always makes progress, so this is limited,
         too."""
         return timedelta(seconds=self.clock() - self._begun_at)
 
     def stillness(self) -> timedelta:
-        """Return the time since they came on last. A machine without /proc cannot tell, and says that they do."""
+        """Return the time since the last progress. On a machine without /proc this is unknown, and counts as
+        progress."""
         now = self.clock()
         if not self.proc.is_dir():
             return timedelta(0)

@@ -57,7 +57,7 @@ class Holder(BaseModel):
     generation: int
 
     def write(self, lock: IO[str]) -> None:
-        """Say so in the lock file."""
+        """Record the holder in the lock file."""
         lock.seek(0)
         lock.truncate()
         lock.write(self.model_dump_json())
@@ -68,35 +68,35 @@ class Runner(Protocol):
     """Starts processes for a pipeline, and reports their state."""
 
     def launch(self, assignment: Assignment) -> Holder:
-        """Start a driver; it runs on when this process ends."""
+        """Start a driver, which continues when this process ends."""
 
     def find(self, run: Run) -> Holder | None:
-        """Return the process of a run whose start was interrupted before its pid was written down; None if there is
+        """Return the process of a run whose start was interrupted before its pid was recorded; None if there is
         none."""
 
     def look(self, run: Run) -> Process:
-        """Return what is left of a run's process."""
+        """Return the status of a run's process."""
 
     def ending(self, run: Run) -> str | None:
         """Return how a run's process has ended, as the rest of a sentence after `the driver`; None if unknown."""
 
     def poke(self, run: Run) -> None:
-        """Make the driver call home now."""
+        """Make the driver report to the control plane now."""
 
     def kill(self, run: Run) -> None:
-        """End every process of a run."""
+        """Kill every process of a run."""
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
-        """Start work on a pipeline's state directory."""
+        """Start maintenance of a pipeline's state directory."""
 
     def maintenance(self, pipeline_id: str) -> Maintenance | None:
         """Return the status of the maintenance; None if there is none."""
 
     def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
-        """End every process of that work, which has failed for that reason once they are gone."""
+        """Kill every process of the maintenance, which counts as failed for that reason once they are gone."""
 
     def end_maintenance(self, pipeline_id: str) -> None:
-        """Forget work that has ended."""
+        """Forget maintenance that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class LocalRunner:
     """Pipelines whose state no process of an earlier control plane uses any longer."""
 
     def launch(self, assignment: Assignment) -> Holder:
-        """Start a driver in a session of its own, its output going to the run's log."""
+        """Start a driver in a session of its own; its output goes to the run's log."""
         self._end_work_of_predecessors(assignment.pipeline_id)
         path = self.directory.assignment(assignment.pipeline_id, assignment.generation)
         assignment.write(path)
@@ -153,7 +153,7 @@ class LocalRunner:
         return Holder(pid=pid, born=processes.born(pid) or "", generation=assignment.generation)
 
     def _started(self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]) -> int:
-        """Return the process of a driver: a spare, a fork, or one that is started anew."""
+        """Return the process of a driver: a spare, a fork, or a new process."""
         marked = {**environment, processes.MARK: _mark(assignment.job_id, assignment.generation)}
         child = self._spare(assignment, path, log, environment)
         if child is None and self.forks is not None and assignment.settings.is_shared:
@@ -169,8 +169,8 @@ class LocalRunner:
     def _spare(
         self, assignment: Assignment, path: Path, log: Path, environment: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | None:
-        """Return a process in reserve that is the run's driver from now on. How its processes are known is written down
-        before it is told, so that they are found again whatever happens here."""
+        """Turn a spare into the run's driver, and return its process. The mark of its processes is recorded first, so
+        that they are found again after a crash."""
         spare = None if self.spares is None else self.spares.take(assignment)
         if spare is None:
             return None
@@ -193,7 +193,7 @@ class LocalRunner:
             return _mark(run.job_id, run.generation)
 
     def find(self, run: Run) -> Holder | None:
-        """Return the process that holds the pipeline's lock, if it is of this run."""
+        """Return the process that holds the pipeline's lock, if it belongs to this run."""
         lock = self.directory.driver_lock(run.pipeline_id)
         if not processes.is_locked(lock):
             return None
@@ -231,18 +231,18 @@ class LocalRunner:
         return text if generation == run.generation else None
 
     def poke(self, run: Run) -> None:
-        """Send the signal that a driver which has said hello answers by calling home."""
+        """Send the signal to which a driver that has registered answers with a report."""
         if run.pid is not None and run.hello_at is not None and processes.born(run.pid) == run.born:
             os.kill(run.pid, signal.SIGUSR1)
 
     def kill(self, run: Run) -> None:
-        """End the driver and all it has started, unless its pid belongs to somebody else by now."""
+        """Kill the driver and its descendants, unless another process has its pid by now."""
         if run.pid is not None and self.look(run) is not Process.GONE:
             processes.kill_group(run.pid)
             processes.kill(processes.marked(self._mark_of(run)))
 
     def begin_maintenance(self, pipeline_id: str, task: MaintenanceTask) -> None:
-        """Start work that first takes the pipeline's lock, so it never meets a driver."""
+        """Start maintenance, which first takes the pipeline's lock, so it never runs beside a driver."""
         self._end_work_of_predecessors(pipeline_id)
         result = self.directory.maintenance_result(pipeline_id)
         result.unlink(missing_ok=True)
@@ -280,18 +280,18 @@ class LocalRunner:
         return Maintenance(work.task, "failed", work.failure or _failure(work, code))
 
     def kill_maintenance(self, pipeline_id: str, failure: Failure) -> None:
-        """End the process and all that it has started."""
+        """Kill the process and its descendants."""
         work = self._work[pipeline_id]
         self._work[pipeline_id] = replace(work, failure=failure)
         processes.kill_group(work.process.pid)
         processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
 
     def end_maintenance(self, pipeline_id: str) -> None:
-        """Forget work that has ended."""
+        """Forget maintenance that has ended."""
         self._work.pop(pipeline_id, None)
 
     def _worked_on(self, pipeline_id: str, task: MaintenanceTask) -> Path:
-        """Return the directory that the work reads."""
+        """Return the directory that the maintenance reads."""
         if isinstance(task, RestoreSavepoint):
             return self.directory.savepoint(task.restore.of_pipeline or pipeline_id, task.restore.savepoint_id)
         return StatePaths(self.directory.state(pipeline_id)).checkpoint

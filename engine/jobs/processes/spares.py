@@ -65,7 +65,7 @@ class Spare:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is warm, and alive."""
+        """Whether it is warm and alive."""
         return self.is_alive and (self.directory / READY).exists()
 
     @property
@@ -74,7 +74,7 @@ class Spare:
         return self.process.poll() is None
 
     def hand_over(self, assignment: Path, log: Path, environment: Mapping[str, str]) -> bool:
-        """Make it the driver of a run; whether it has taken the order."""
+        """Turn it into the driver of a run; return whether it has accepted."""
         added = {name: text for name, text in environment.items() if self.environment.get(name) != text}
         order = json.dumps({"assignment": str(assignment), "log": str(log), "environment": added})
         pipe = self.process.stdin
@@ -88,7 +88,7 @@ class Spare:
         return True
 
     def forget(self) -> None:
-        """Let it end: it is needed no more."""
+        """End it: it is no longer needed."""
         if self.process.stdin:
             self.process.stdin.close()
 
@@ -118,7 +118,7 @@ class SpareDrivers:
         self._quiet_since = self.clock() + _FIRST - _QUIET
 
     def take(self, assignment: Assignment) -> Spare | None:
-        """Return a spare that can be the driver of a run, the warmest; from now on it is the caller's."""
+        """Return the warmest spare that can be the driver of a run; from now on it is the caller's."""
         with self._guard:
             self._quiet_since = self.clock()
             if not fits(assignment):
@@ -131,7 +131,7 @@ class SpareDrivers:
             return spare
 
     def run(self) -> None:
-        """Keep them until closed."""
+        """Maintain the spares until closed."""
         while not self._closed.wait(1.0):
             try:
                 self.keep()
@@ -139,7 +139,7 @@ class SpareDrivers:
                 LOG.exception("spare drivers cannot be looked after now; it is tried again")
 
     def keep(self) -> None:
-        """Start one if one is missing, and remove what ended ones have left."""
+        """Start a spare if one is missing, and remove the files of ended ones."""
         with self._guard:
             self._remove_directories()
             self._forget_ended()
@@ -152,7 +152,7 @@ class SpareDrivers:
                     self._spares.append(self._start())
 
     def close(self) -> None:
-        """Let them end; those that are drivers live on."""
+        """End the spares; those that have become drivers live on."""
         self._closed.set()
         with self._guard:
             for spare in self._spares:
@@ -167,7 +167,7 @@ class SpareDrivers:
         self._spares = [spare for spare in self._spares if spare not in ended]
 
     def _is_time_for_another(self) -> bool:
-        """Whether one is missing, nothing else starts, and those that are there are warm."""
+        """Whether a spare is missing, no process is starting, and the existing spares are warm."""
         is_quiet = self.clock() - self._quiet_since >= _QUIET
         return len(self._spares) < self.count and is_quiet and all(spare.is_ready for spare in self._spares)
 
@@ -188,7 +188,7 @@ class SpareDrivers:
         return Spare(spare_id, directory, process, environment)
 
     def _give_up(self) -> None:
-        """Let all of them end, since others need their memory."""
+        """End all spares, since other processes need their memory."""
         LOG.warning("memory is short: %d spare drivers end", len(self._spares))
         self._quiet_since = self.clock() + _REST - _QUIET
         for spare in self._spares:

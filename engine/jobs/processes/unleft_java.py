@@ -43,7 +43,7 @@ def forget_java(lock: Path) -> None:
 
 
 def end_unleft_java(lock: Path) -> None:
-    """End the Java in which something may be under way for who held the lock before, of which the caller has it now."""
+    """Kill the JVM that may still work for the previous holder of the lock, which the caller holds now."""
     with suppress(FileNotFoundError):
         content = _record(lock).read_text()
         with suppress(ValidationError):  # whoever wrote it was killed before it let anybody in
@@ -53,7 +53,8 @@ def end_unleft_java(lock: Path) -> None:
 
 
 def is_at_work(lock: Path) -> bool:
-    """Whether a process holds the lock. Where none does, what may still be under way in a Java is ended first."""
+    """Whether a process holds the lock. If none does, a JVM that may still work for the previous holder is killed
+    first."""
     if not lock.exists():
         return False
     if (held := processes.try_lock(lock)) is None:

@@ -61,7 +61,7 @@ class Fate:
 
 
 def check_retention(policy: Retention) -> None:
-    """Refuse a policy that names no rule, or a time zone that nobody knows."""
+    """Refuse a policy without a rule, or with an unknown time zone."""
     if (policy.keep_last, policy.daily, policy.weekly, policy.max_age) == (None, None, None, None):
         raise RetentionError(
             "the policy says nothing of what is kept", hint="give at least one of keep_last, daily, weekly and max_age"
@@ -70,7 +70,7 @@ def check_retention(policy: Retention) -> None:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone of a name; refused when there is none."""
+    """Return the time zone of a name; raise if there is none."""
     if name == "UTC":
         return UTC
     try:
@@ -127,7 +127,7 @@ def _by_rules(savepoint: HeldSavepoint, policy: Retention, kept: str | None, now
 
 
 def _kept_by_rules(sound: Sequence[HeldSavepoint], policy: Retention) -> Mapping[str, str]:
-    """Return the savepoints that a rule keeps, with its words."""
+    """Return the savepoints that a rule retains, with its description."""
     if (policy.keep_last, policy.daily, policy.weekly) == (None, None, None):
         return {savepoint.id: "it is not old enough to go" for savepoint in sound}
     zone = zone_of(policy.time_zone)
@@ -147,7 +147,7 @@ def _keep_one_each(
     name: str,
     stretch_of: Callable[[datetime], str],
 ) -> None:
-    """Keep the last savepoint of each of the last stretches of time that have one."""
+    """Retain the last savepoint of each of the newest time intervals that have one."""
     last_of: dict[str, str] = {}
     for savepoint in newest_first:
         last_of.setdefault(stretch_of(savepoint.taken_at), savepoint.id)

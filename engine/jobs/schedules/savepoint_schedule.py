@@ -83,7 +83,7 @@ class Cron:
     zone: tzinfo
 
     def after(self, instant: datetime) -> datetime | None:
-        """Return the first instant after this one; None where there is none, as on the 30th of February."""
+        """Return the first instant after this one; None if there is none, as on the 30th of February."""
         day = instant.astimezone(self.zone).date() - timedelta(days=1)
         for _ in range(_MOST_DAYS):
             # times that are left out around midnight may come after the first of the next day
@@ -125,7 +125,7 @@ class Cron:
 
 
 def read_cron(text: str, zone: tzinfo) -> Cron:
-    """Return the cron expression that a text is; refused when it is none, or when it names no instant at all."""
+    """Parse a cron expression; raise if it is invalid, or if it names no instant at all."""
     if len(text) > _MOST_TEXT:
         raise RetentionError("the cron expression is too long", hint=f"write one of at most {_MOST_TEXT} characters")
     fields = _NICKNAMES.get(text.strip().lower(), text).split()
@@ -151,7 +151,7 @@ def read_cron(text: str, zone: tzinfo) -> Cron:
 
 
 def read_weekdays(text: str) -> frozenset[int]:
-    """Return the days of the week that a field names, Sunday being 0."""
+    """Return the days of the week in a field, Sunday being 0."""
     return frozenset(number % 7 for number in _values(text, _FIELDS[-1]))
 
 
@@ -197,8 +197,8 @@ def _unreadable_cron(part: str, field: Field) -> RetentionError:
 
 
 def _is_shown_twice(local: datetime) -> bool:
-    """Whether clocks that are put back show this time once more. The other one of a time that is left out is an
-    earlier instant."""
+    """Whether clocks that are set back show this time a second time. For a skipped time, the other instant is
+    earlier."""
     return local.replace(fold=1).astimezone(UTC) > local.replace(fold=0).astimezone(UTC)
 
 
@@ -231,7 +231,7 @@ class Window:
     end: int
 
     def holds(self, instant: datetime, zone: tzinfo) -> bool:
-        """Whether the clocks of the zone show a time in it."""
+        """Whether the local time is within the window."""
         local = instant.astimezone(zone)
         minute, day = local.hour * 60 + local.minute, local.isoweekday() % 7
         if self.begin < self.end:
@@ -248,7 +248,7 @@ class Timetable:
     zone: tzinfo
 
     def window_at(self, instant: datetime) -> Window | None:
-        """Return the window in which an instant lies, if there is one."""
+        """Return the window that contains an instant, if there is one."""
         return next((window for window in self.windows if window.holds(instant, self.zone)), None)
 
 
@@ -288,7 +288,7 @@ Step = Wait | Take | LeaveOut
 
 
 def read_timetable(schedule: Schedule) -> Timetable:
-    """Parse a schedule; refuse one that makes no sense."""
+    """Parse a schedule; raise if it is invalid."""
     zone = zone_of(schedule.time_zone)
     return Timetable(read_cron(schedule.cron, zone), tuple(_read_window(text) for text in schedule.blackout), zone)
 

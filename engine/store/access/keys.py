@@ -37,15 +37,15 @@ class KeptAnswer:
 
 
 def find(connection: Connection, key: str, at: datetime) -> KeptAnswer | None:
-    """Return the answer that is kept under a key."""
+    """Return the answer that is stored under a key."""
     newer = and_(KEYS.c.key == key, KEYS.c.created_at >= at - KEPT_FOR)
     row = connection.execute(select(KEYS).where(newer)).mappings().one_or_none()
     return None if row is None else KeptAnswer(row["digest"], row["status"], row["etag"], zlib.decompress(row["body"]))
 
 
 def add(connection: Connection, key: str, answer: KeptAnswer, at: datetime) -> None:
-    """Keep an answer under a key, and forget those that were kept long enough. Answers carry texts and plans, of which
-    a tenth is left once they are compressed."""
+    """Store an answer under a key, and delete those that have expired. Answers contain texts and plans, which compress
+    to a tenth."""
     connection.execute(delete(KEYS).where(KEYS.c.created_at < at - KEPT_FOR))
     connection.execute(
         insert(KEYS).values(

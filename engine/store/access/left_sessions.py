@@ -21,7 +21,7 @@ LEFT_SESSIONS = Table(
 
 
 def add(connection: Connection, seal_hash: str, until: datetime, now: datetime) -> None:
-    """Remember one, and forget those whose time is over anyway."""
+    """Store an ended session, and delete those that have expired anyway."""
     connection.execute(delete(LEFT_SESSIONS).where(LEFT_SESSIONS.c.until <= now))
     row = {"seal_hash": seal_hash, "until": until}
     connection.execute(insert(LEFT_SESSIONS).values(row).on_conflict_do_nothing())

@@ -37,12 +37,12 @@ class NamedToken:
     revoked_at: datetime | None = None
 
     def is_valid(self, at: datetime) -> bool:
-        """Whether it is let in."""
+        """Whether it is accepted."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
 def add(connection: Connection, token_hash: str, at: datetime) -> None:
-    """Let a token of the admin in."""
+    """Accept a token of the admin."""
     connection.execute(insert(TOKENS).values(hash=token_hash, created_at=at).on_conflict_do_nothing())
 
 
@@ -52,7 +52,7 @@ def hashes(connection: Connection) -> frozenset[str]:
 
 
 def add_named(connection: Connection, token: NamedToken) -> None:
-    """Let a named token in. One that has expired gives its name away; one that is valid does not."""
+    """Add a named token. The name of an expired one can be reused; that of a valid one cannot."""
     namesake = next((old for old in named(connection) if old.name == token.name and old.revoked_at is None), None)
     if namesake is not None and namesake.is_valid(token.created_at):
         raise TokenExistsError(f"there is a token named {token.name!r}", hint="revoke it first, or choose another name")
@@ -70,13 +70,13 @@ def add_named(connection: Connection, token: NamedToken) -> None:
 
 
 def named(connection: Connection) -> Sequence[NamedToken]:
-    """Return all named tokens, oldest first, also those that are let in no more."""
+    """Return all named tokens, oldest first, including revoked ones."""
     query = select(TOKENS).where(TOKENS.c.name.is_not(None)).order_by(TOKENS.c.created_at, TOKENS.c.name)
     return [NamedToken(**row) for row in connection.execute(query).mappings()]
 
 
 def revoke(connection: Connection, name: str, at: datetime) -> None:
-    """Let a named token in no more."""
+    """Revoke a named token."""
     condition = (TOKENS.c.name == name) & TOKENS.c.revoked_at.is_(None)
     if connection.execute(update(TOKENS).where(condition).values(revoked_at=at)).rowcount == 0:
         raise TokenNotFoundError(f"there is no token named {name!r}", hint="arroyo token list shows them")

@@ -14,7 +14,7 @@ from engine.errors import SecretsKeyError
 
 
 def fresh_key() -> str:
-    """Return a key that nobody has yet."""
+    """Return a new random key."""
     return Fernet.generate_key().decode()
 
 
@@ -31,7 +31,7 @@ class Vault:
         self._first = keys[0]
 
     def seal(self, text: str) -> bytes:
-        """Return the text for the database; another one each time."""
+        """Return the encrypted text for the database; a different one each time."""
         return self._fernet.encrypt(text.encode())
 
     def unseal(self, sealed: bytes) -> str:
@@ -50,7 +50,7 @@ class Vault:
 
 
 def secure(path: Path, text: str) -> None:
-    """Write a small file for the eyes of this user only, whole or not at all."""
+    """Write a small file readable by this user only, completely or not at all."""
     fresh = path.with_suffix(".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -74,7 +74,7 @@ _DELETE_OLD = delete(CHECKPOINTS).where(
 
 
 def add(connection: Connection, job_id: str, generation: int, reports: Sequence[EpochReport]) -> None:
-    """Store epochs and let the oldest go. One that is reported twice is stored once."""
+    """Store epochs and delete the oldest. One that is reported twice is stored once."""
     if not reports:
         return
     rows = [{**_to_row(report), "job_id": job_id, "generation": generation} for report in reports]
@@ -84,7 +84,7 @@ def add(connection: Connection, job_id: str, generation: int, reports: Sequence[
 
 
 def forget(connection: Connection, job_id: str, since: int = 0) -> None:
-    """Forget a job's epochs from a number on: another history of its state begins, and the numbers come again."""
+    """Delete a job's epochs from a number on: another lineage of its state begins, and uses the numbers again."""
     connection.execute(delete(CHECKPOINTS).where(CHECKPOINTS.c.job_id == job_id, CHECKPOINTS.c.epoch >= since))
 
 
@@ -96,7 +96,7 @@ def latest(connection: Connection, job_id: str, limit: int) -> Sequence[EpochRep
 
 
 def rows_written(connection: Connection, job_id: str) -> Mapping[int, Mapping[str, int]]:
-    """Return the rows that each sink was given in each epoch that is kept."""
+    """Return the rows that each sink got in each stored epoch."""
     query = select(CHECKPOINTS.c.epoch, CHECKPOINTS.c.tables).where(CHECKPOINTS.c.job_id == job_id)
     return {
         row.epoch: {name: table.rows_out for name, table in row.tables.items() if table.rows_out is not None}

@@ -117,7 +117,7 @@ def count_restart(connection: Connection, job_id: str, cause: Cause) -> None:
 
 
 def read(text: str | None) -> Totals:
-    """Return the totals of a row; of a job that has no row, nothing was counted yet."""
+    """Return the totals of a row; zero for a job without a row."""
     return Totals() if text is None else _JSON.validate_json(text)
 
 

@@ -59,12 +59,12 @@ def add(connection: Connection, status: Status) -> None:
 
 
 def get(connection: Connection, job_id: str) -> Status:
-    """Return a job that must be there."""
+    """Return an existing job."""
     return from_row(connection.execute(select(JOBS).where(JOBS.c.id == job_id)).mappings().one())
 
 
 def stages(connection: Connection, pipeline_ids: Collection[str]) -> Mapping[str, tuple[str, int]]:
-    """Return the state of each of these pipelines' jobs and the number of its newest run, as far as they are there."""
+    """Return the state of each existing job of these pipelines and the number of its newest run."""
     ids, found = sorted(pipeline_ids), dict[str, tuple[str, int]]()
     for first in range(0, len(ids), 500):  # there is a limit to what one statement names
         some = JOBS.c.pipeline_id.in_(ids[first : first + 500])
@@ -74,8 +74,8 @@ def stages(connection: Connection, pipeline_ids: Collection[str]) -> Mapping[str
 
 
 def update(connection: Connection, before: Status, after: Status) -> bool:
-    """Write a changed status; False when it was changed since it was read. Progress is written only if it differs,
-    since drivers move it on without a new revision."""
+    """Write a changed status; return False if it was changed since it was read. Progress is written only if it differs,
+    since drivers advance it without a new revision."""
     values = _row(replace(after, revision=before.revision + 1))
     if after.progress != before.progress:
         values = {**values, **_progress(after.progress)}
@@ -84,18 +84,18 @@ def update(connection: Connection, before: Status, after: Status) -> bool:
 
 
 def advance(connection: Connection, job_id: str, progress: Progress) -> None:
-    """Write how far a job has come."""
+    """Write the progress of a job."""
     connection.execute(_ADVANCE, {"of_job": job_id, **_progress(progress)})
 
 
 def raise_epoch(connection: Connection, job_id: str, lineage: str, epoch: int) -> None:
-    """Write that a job has come to an epoch of its history, unless it is further; of its watermarks nothing is new."""
+    """Record that a job has reached an epoch of its lineage, unless it is further; its watermarks stay."""
     is_behind = and_(JOBS.c.id == job_id, JOBS.c.lineage == lineage, JOBS.c.epoch < epoch)
     connection.execute(update_rows(JOBS).where(is_behind).values(epoch=epoch))
 
 
 def from_row(row: RowValues) -> Status:
-    """Return the status that a row of the table is."""
+    """Return the status of a row of the table."""
     return Status(
         job_id=row["id"],
         pipeline_id=row["pipeline_id"],

@@ -47,12 +47,12 @@ class StoredRecords:
             return replace(read_version(connection, pipeline_id, number), predecessors=predecessors)
 
     def secrets(self, pipeline_id: str) -> Mapping[str, str]:
-        """Return the secrets that a pipeline was deployed with, by their names."""
+        """Return the secrets of a pipeline, by their names."""
         with self.database.reading() as connection:
             return pipeline_secrets.read(connection, self.database.vault, pipeline_id)
 
     def save(self, before: JobRecord, after: JobRecord, event: JobEvent | None) -> bool:
-        """Write what differs, in one transaction, or nothing when another write came first."""
+        """Write the differences, in one transaction, or nothing if another write came first."""
         try:
             with self.database.writing() as connection:
                 self._save(connection, before, after)
@@ -63,12 +63,12 @@ class StoredRecords:
         return True
 
     def note_commit(self, job_id: str, lineage: str, epoch: int) -> None:
-        """Write down that an epoch of that history is committed, if no report has told of it or a later one."""
+        """Record that an epoch of that lineage is committed, if no report has named it or a later one."""
         with self.database.writing() as connection:
             jobs.raise_epoch(connection, job_id, lineage, epoch)
 
     def set_process(self, run: Run, pid: int, born: str) -> None:
-        """Write down which process a run is."""
+        """Record the process of a run."""
         with self.database.writing() as connection:
             runs.set_process(connection, run, pid, born)
 
@@ -87,7 +87,7 @@ class StoredRecords:
 
 
 def read_record(connection: Connection, id_or_name: str) -> JobRecord:
-    """Return all that is written down of the pipeline with that id, or else of that name."""
+    """Return the record of the pipeline with that id, or else of that name."""
     records = [
         _record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(_NAMED, {"asked": id_or_name})
     ]
@@ -106,14 +106,13 @@ def read_version(connection: Connection, pipeline_id: str, number: int) -> Versi
 
 
 def read_each(connection: Connection, pipeline_ids: Sequence[str]) -> Sequence[JobRecord]:
-    """Return all that is written down of these pipelines, as far as they are there."""
+    """Return the records of these pipelines, as far as they exist."""
     some = [pipeline_ids[first : first + _AT_ONCE] for first in range(0, len(pipeline_ids), _AT_ONCE)]
     return [record for ids in some for record in _records(connection, _RECORDS.where(PIPELINES.c.id.in_(ids)))]
 
 
 def read_named(connection: Connection, asked: Sequence[str]) -> Mapping[str, JobRecord]:
-    """Return all that is written down of pipelines by what they were asked for by: an id, or else a name. Those that
-    do not exist are left out."""
+    """Return the records of pipelines by the requested names: an id, or else a name. Missing ones are left out."""
     some = [asked[first : first + _AT_ONCE] for first in range(0, len(asked), _AT_ONCE)]
     named = [_RECORDS.where(or_(PIPELINES.c.id.in_(part), PIPELINES.c.name.in_(part))) for part in some]
     records = [record for query in named for record in _records(connection, query)]
@@ -125,14 +124,13 @@ def read_named(connection: Connection, asked: Sequence[str]) -> Mapping[str, Job
 def read_page(
     connection: Connection, after: Pipeline | None, limit: int | None, *, with_previews: bool = True
 ) -> Sequence[JobRecord]:
-    """Return all that is written down of pipelines from the oldest on, those after a given one; all of them without
-    limit."""
+    """Return the records of pipelines from the oldest on, or those after a given one; all of them without a limit."""
     wanted = _RECORDS if with_previews else _RECORDS.where(PIPELINES.c.id.not_in(previews.all_of_them()))
     return _records(connection, pipelines.from_oldest(wanted, after).limit(limit))
 
 
 def read_call(connection: Connection, job_id: str, generation: int) -> tuple[Run, Status] | None:
-    """Return a run and the job that it is of, which may have a newer one; None when there never was that run."""
+    """Return a run and its job, which may have a newer run; None if the run never existed."""
     row = connection.execute(_CALL, {"job": job_id, "number": generation}).one_or_none()
     if row is None:
         return None
@@ -166,7 +164,7 @@ _CALL = (
 
 
 def _records(connection: Connection, query: Select[Any], values: Mapping[str, str] | None = None) -> list[JobRecord]:
-    """Return the records in one statement, however many they are."""
+    """Return the records in one statement, whatever their number."""
     return [_record(*_parts(row, PIPELINES, JOBS, RUNS)) for row in connection.execute(query, values)]
 
 
@@ -176,13 +174,13 @@ def _record(pipeline: RowValues, job: RowValues, run: RowValues) -> JobRecord:
 
 
 def _parts(row: Row[Any], *tables: Table) -> list[RowValues]:
-    """Return the columns of each table in a row of several, whose names may be the same."""
+    """Return the columns of each table in a joined row, whose names may be the same."""
     values = iter(row)
     return [dict(zip(table.c.keys(), values, strict=False)) for table in tables]
 
 
 def _is_current(connection: Connection, record: JobRecord) -> bool:
-    """Whether what was decided on is still desired: a launch must not overtake a stop."""
+    """Whether the state that was decided on is still desired: a launch must not overtake a stop."""
     query = select(PIPELINES.c.revision).where(PIPELINES.c.id == record.pipeline.id)
     return connection.execute(query).scalar_one_or_none() == record.pipeline.revision
 

@@ -69,8 +69,8 @@ def find_after(connection: Connection, job_id: str, generation: int) -> Run | No
 
 
 def of_epoch(connection: Connection, job_id: str, epoch: int | None, at: datetime) -> int:
-    """Return the number of the run that has made what was the newest epoch of a job at an instant; of one that is
-    not kept any more, or that a later run has made again, of the run that was the newest then."""
+    """Return the number of the run that has made what was the newest epoch of a job at an instant. If the epoch is no
+    longer stored, or a later run has made it again, return the run that was the newest then."""
     was_there = and_(RUNS.c.job_id == job_id, RUNS.c.launched_at <= at)
     is_maker = and_(RUNS.c.job_id == CHECKPOINTS.c.job_id, RUNS.c.generation == CHECKPOINTS.c.generation)
     made = select(RUNS.c.generation).join(CHECKPOINTS, is_maker).where(was_there, CHECKPOINTS.c.epoch == epoch)
@@ -81,32 +81,32 @@ def of_epoch(connection: Connection, job_id: str, epoch: int | None, at: datetim
 
 
 def set_process(connection: Connection, run: Run, pid: int, born: str) -> None:
-    """Write down which process a run is."""
+    """Record the process of a run."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(pid=pid, born=born))
 
 
 def set_hello(connection: Connection, run: Run, at: datetime, wire: int) -> None:
-    """Write down that the driver has called, and which version it speaks."""
+    """Record that the driver has registered, and its protocol version."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(hello_at=at, wire=wire))
 
 
 def set_wire(connection: Connection, run: Run, wire: int) -> None:
-    """Write down which version a driver speaks that has said hello to a control plane before this one."""
+    """Record the protocol version of a driver that has registered with a previous control plane."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(wire=wire))
 
 
 def set_step(connection: Connection, run: Run, step: str | None) -> None:
-    """Write down what the start of a run is at."""
+    """Record the step that the start of a run has reached."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(step=step))
 
 
 def set_running(connection: Connection, run: Run, at: datetime) -> None:
-    """Write down that the driver runs its query."""
+    """Record that the driver runs its query."""
     connection.execute(update_rows(RUNS).where(_same(run.job_id, run.generation)).values(running_at=at))
 
 
 def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
-    """Write down the driver's last word."""
+    """Record the driver's exit message."""
     failure = goodbye.failure
     connection.execute(
         update_rows(RUNS)
@@ -122,12 +122,12 @@ def set_goodbye(connection: Connection, run: Run, goodbye: Goodbye) -> None:
 
 
 def end(connection: Connection, job_id: str, generation: int, at: datetime) -> None:
-    """Write down that the process is surely gone."""
+    """Record that the process has certainly ended."""
     connection.execute(update_rows(RUNS).where(_same(job_id, generation)).values(ended_at=at))
 
 
 def was_up(connection: Connection, pipeline_id: str, version: int) -> bool:
-    """Whether any run of that version has come so far as to run its query: from then on the state is its own."""
+    """Whether any run of that version has got so far as to run its query: from then on the state is its own."""
     has_begun = or_(RUNS.c.running_at.is_not(None), RUNS.c.step == StartStep.FIRST_EPOCH.value)
     same = and_(RUNS.c.pipeline_id == pipeline_id, RUNS.c.version == version, has_begun)
     return connection.execute(select(RUNS.c.generation).where(same).limit(1)).first() is not None
@@ -153,7 +153,7 @@ def upgrade_starts(connection: Connection, job_id: str, versions: Sequence[int],
 
 
 def from_row(row: RowValues) -> Run:
-    """Return the run that a row of the table is."""
+    """Return the run of a row of the table."""
     return Run(
         job_id=row["job_id"],
         pipeline_id=row["pipeline_id"],

@@ -28,7 +28,7 @@ _COLUMNS = ("namespace", "name", "run_id")
 
 
 def put(connection: Connection, job_id: str, at: datetime, asking: AskingRun | None) -> None:
-    """Write down who has asked for what a job does from now on."""
+    """Record who has requested what a job does from now on."""
     values = {
         **_columns(None if asking is None else asking.run),
         **_columns(None if asking is None else asking.root, "root_"),

@@ -32,24 +32,24 @@ TOLD_RUNS = Table(
 
 
 def find(connection: Connection, pipeline_id: str) -> ToldRun | None:
-    """Return the run of a pipeline that is told of now; None when none of it ever was."""
+    """Return the run of a pipeline that is being reported; None if none ever was."""
     query = select(TOLD_RUNS).where(TOLD_RUNS.c.pipeline_id == pipeline_id)
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else ToldRun(**row)
 
 
 def left(connection: Connection) -> Sequence[str]:
-    """Return the pipelines that are deleted, and whose runs are told of to their ends yet."""
+    """Return the deleted pipelines whose runs are not yet reported to their ends."""
     query = select(TOLD_RUNS.c.pipeline_id).where(TOLD_RUNS.c.pipeline_id.not_in(select(PIPELINES.c.id)))
     return list(connection.execute(query).scalars())
 
 
 def put(connection: Connection, told: ToldRun) -> None:
-    """Write down what was told."""
+    """Record what was emitted."""
     upsert = insert(TOLD_RUNS).values(asdict(told))
     connection.execute(upsert.on_conflict_do_update(index_elements=["job_id"], set_=asdict(told)))
 
 
 def remove(connection: Connection, told: ToldRun) -> None:
-    """Forget a job of which everything is told."""
+    """Forget a job whose runs are all reported."""
     connection.execute(delete(TOLD_RUNS).where(TOLD_RUNS.c.job_id == told.job_id))

@@ -81,7 +81,7 @@ class Certificate:
 
 
 def give(connection: Connection, certificate: Certificate) -> Certificate:
-    """Keep a certificate. A run that asks again for the same gate, on the same history, has the one it was given."""
+    """Store a certificate. A run that asks again for the same gate, on the same lineage, gets its previous one."""
     same = ("pipeline_id", "lineage", "past", "sink", "by_time", "dag_id", "run_id")
     alike = [CERTIFICATES.c[name].is_not_distinct_from(getattr(certificate, name)) for name in same]
     for earlier in _select(connection, and_(*alike, CERTIFICATES.c.voided_at.is_(None))):
@@ -91,14 +91,14 @@ def give(connection: Connection, certificate: Certificate) -> Certificate:
 
 
 def add(connection: Connection, certificates: Sequence[Certificate]) -> None:
-    """Keep certificates that nobody was given before."""
+    """Store new certificates."""
     if certificates:
         connection.execute(insert(CERTIFICATES), [_row(certificate) for certificate in certificates])
 
 
 def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certificate]:
-    """Return the newest certificates of a pipeline that runs of DAGs were given, newest first. Those of consumers of
-    partitions, one a bucket, are in what these were told."""
+    """Return the newest certificates of a pipeline that DAG runs were given, newest first. Those of consumers of time
+    buckets are listed with their deliveries."""
     newest = select(CERTIFICATES).order_by(CERTIFICATES.c.at.desc(), CERTIFICATES.c.id.desc()).limit(limit)
     is_of_run = CERTIFICATES.c.id.not_like("part\\_%", escape="\\")
     rows = connection.execute(newest.where(CERTIFICATES.c.pipeline_id == pipeline_id, is_of_run)).mappings()
@@ -106,8 +106,8 @@ def page(connection: Connection, pipeline_id: str, limit: int) -> Sequence[Certi
 
 
 def given_since(connection: Connection, number: int) -> tuple[int, Sequence[str]]:
-    """Return the pipelines that certificates were given of after one, which is known by its number, and the number
-    of the newest. Numbers count only as long as nobody makes the table anew."""
+    """Return the pipelines with certificates after a number, and the newest number. Numbers hold until the table is
+    rebuilt."""
     query = select(_numbered, CERTIFICATES.c.pipeline_id).where(_numbered > number).order_by(_numbered)
     given = connection.execute(query).all()
     return (given[-1][0] if given else number), list(dict.fromkeys(pipeline_id for _, pipeline_id in given))
@@ -116,8 +116,8 @@ def given_since(connection: Connection, number: int) -> tuple[int, Sequence[str]
 def after(
     connection: Connection, pipeline_id: str, at: datetime | None, number: int, limit: int
 ) -> Sequence[tuple[Certificate, int]]:
-    """Return the oldest certificates of a pipeline that were given after an instant, or at the instant with a larger
-    number; without it, the oldest of all. Each with its number."""
+    """Return the oldest certificates of a pipeline after an instant, or at the instant with a larger number; without
+    it, the oldest of all. Each with its number."""
     wanted = CERTIFICATES.c.pipeline_id == pipeline_id
     if at is not None:
         wanted = and_(wanted, or_(CERTIFICATES.c.at > at, and_(CERTIFICATES.c.at == at, _numbered > number)))
@@ -128,8 +128,8 @@ def after(
 
 
 def would_void(connection: Connection, pipeline_id: str, after_epoch: int | None) -> Sequence[Certificate]:
-    """Return the certificates that a new history of a pipeline's state voids, oldest first: those of epochs after
-    the one it goes on from, and all for None, when it begins empty."""
+    """Return the certificates that a new lineage of a pipeline's state voids, oldest first: those of epochs after the
+    one it continues from, or all for None, when it starts empty."""
     return _select(connection, _voided_by(pipeline_id, after_epoch))
 
 
@@ -150,30 +150,30 @@ def would_void_each(
 
 
 def would_void_others(connection: Connection, pipeline_id: str, history: History) -> Sequence[Certificate]:
-    """Return the certificates that stand on epochs which are none of a history, oldest first."""
+    """Return the certificates of epochs that do not belong to a lineage, oldest first."""
     return _select(connection, _of_others(pipeline_id, history))
 
 
 def would_void_of(connection: Connection, pipeline_id: str, sinks: Sequence[str]) -> Sequence[Certificate]:
-    """Return the certificates that hold no more when some sinks get rows again which they have, oldest first."""
+    """Return the certificates that become invalid if some sinks get rows again, oldest first."""
     return _select(connection, _of_sinks(pipeline_id, sinks)) if sinks else ()
 
 
 def void_of(
     connection: Connection, pipeline_id: str, sinks: Sequence[str], before_version: int, at: datetime
 ) -> Sequence[Certificate]:
-    """Void those that were given while versions before this one ran; what was voided, oldest first."""
+    """Void the certificates that were given while earlier versions ran; return them, oldest first."""
     is_earlier = CERTIFICATES.c.version < before_version
     return _void(connection, and_(_of_sinks(pipeline_id, sinks), is_earlier), at) if sinks else ()
 
 
 def void(connection: Connection, pipeline_id: str, after_epoch: int | None, at: datetime) -> Sequence[Certificate]:
-    """Void them; what was voided, oldest first."""
+    """Void certificates; return them, oldest first."""
     return _void(connection, _voided_by(pipeline_id, after_epoch), at)
 
 
 def void_others(connection: Connection, pipeline_id: str, history: History, at: datetime) -> Sequence[Certificate]:
-    """Void what stands on epochs that are none of the history that has begun."""
+    """Void the certificates of epochs that do not belong to the new lineage."""
     return _void(connection, _of_others(pipeline_id, history), at)
 
 

@@ -47,7 +47,7 @@ MOST = 500
 
 
 def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) -> None:
-    """Keep what came late, if somebody wants to hear of it. What is reported twice is kept once."""
+    """Store late rows, if a consumer needs them. A batch that is reported twice is stored once."""
     if not batches or _seen_by_all(connection, pipeline_id) is None:
         return
     rows = [
@@ -69,13 +69,13 @@ def add(connection: Connection, pipeline_id: str, batches: Sequence[LateBatch]) 
 
 
 def newest(connection: Connection, pipeline_id: str) -> int:
-    """Return the number of the newest batch, 0 without any."""
+    """Return the number of the newest batch, 0 if there is none."""
     query = select(func.max(LATE_BATCHES.c.number)).where(LATE_BATCHES.c.pipeline_id == pipeline_id)
     return connection.execute(query).scalar_one() or 0
 
 
 def after(connection: Connection, pipeline_id: str, number: int, epoch: int | None) -> Sequence[LateBatch]:
-    """Return the batches after a number, in order, as far as they are of epochs that the pipeline has come to."""
+    """Return the batches after a number, in order, of epochs that the pipeline has reached."""
     if epoch is None:
         return ()
     query = select(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id, LATE_BATCHES.c.number > number)
@@ -87,9 +87,9 @@ def after(connection: Connection, pipeline_id: str, number: int, epoch: int | No
 
 
 def forget(connection: Connection, pipeline_id: str, after_epoch: int | None, but_of: str | None = None) -> None:
-    """Forget what came late in epochs after one, and in all for None: the state goes back to that one. What is of the
-    history `but_of` stays. Of what was joined it is not known which of it came later: all of it stays, as of that
-    epoch."""
+    """Delete the late rows of epochs after one, or all for None: the state is restored to that epoch. Those of the
+    lineage `but_of` stay. Joined batches no longer distinguish their epochs, so they stay as a whole, as of that epoch.
+    """
     forgotten = [LATE_BATCHES.c.pipeline_id == pipeline_id]
     if but_of is not None:
         forgotten.append(LATE_BATCHES.c.lineage != but_of)
@@ -101,20 +101,20 @@ def forget(connection: Connection, pipeline_id: str, after_epoch: int | None, bu
 
 
 def forget_others(connection: Connection, pipeline_id: str, history: History) -> None:
-    """Forget what came late in epochs that are none of the history that has begun."""
+    """Delete the late rows of epochs that do not belong to the new lineage."""
     is_lacking = history.lacks(LATE_BATCHES.c.lineage, LATE_BATCHES.c.first_epoch)
     connection.execute(delete(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id, is_lacking))
 
 
 def prune(connection: Connection, pipeline_id: str) -> None:
-    """Forget what all have heard who want to."""
+    """Delete the batches that all consumers have seen."""
     query = delete(LATE_BATCHES).where(LATE_BATCHES.c.pipeline_id == pipeline_id)
     seen = _seen_by_all(connection, pipeline_id)
     connection.execute(query if seen is None else query.where(LATE_BATCHES.c.number <= seen))
 
 
 def _join(connection: Connection, pipeline_id: str, rows: Sequence[RowMapping]) -> None:
-    """Make one batch of those of one history that all who want to hear of them have heard, or none of them has."""
+    """Join batches of one lineage that either all consumers have seen, or none has."""
     seen = sorted(set(connection.execute(_seen(pipeline_id, CONSUMERS.c.late_seen)).scalars()))
     for _, alike in groupby(rows, key=lambda row: (row["lineage"], bisect_left(seen, row["number"]))):
         *earlier, last = alike

@@ -92,7 +92,7 @@ def find(connection: Connection, name: str) -> Consumer | None:
 
 
 def get(connection: Connection, name: str) -> Consumer:
-    """Return the consumer of that name; refused when there is none."""
+    """Return the consumer of that name; raise if there is none."""
     consumer = find(connection, name)
     if consumer is None:
         raise PartitionConsumerNotFoundError(
@@ -111,17 +111,17 @@ def list_all(connection: Connection, pipeline_id: str | None = None) -> Sequence
 
 
 def update(connection: Connection, consumer: Consumer) -> None:
-    """Write down how far a consumer is, and what it wants."""
+    """Record the progress and the settings of a consumer."""
     connection.execute(update_rows(CONSUMERS).where(CONSUMERS.c.id == consumer.id).values(_row(consumer)))
 
 
 def remove(connection: Connection, consumer: Consumer) -> None:
-    """Forget a consumer and all that it was told."""
+    """Delete a consumer and its deliveries."""
     connection.execute(delete(CONSUMERS).where(CONSUMERS.c.id == consumer.id))
 
 
 def history(connection: Connection, consumer: Consumer) -> History:
-    """Return the time buckets that a consumer was told of and that are void or open again."""
+    """Return the delivered time buckets of a consumer that are void or open again."""
     buckets = DELIVERIES.c.bucket_start, DELIVERIES.c.bucket_end
     newest = and_(DELIVERIES.c.consumer_id == consumer.id, DELIVERIES.c.is_newest)
     is_void = and_(CERTIFICATES.c.pipeline_id == consumer.pipeline_id, CERTIFICATES.c.voided_at.is_not(None))
@@ -156,7 +156,7 @@ def overtaken(connection: Connection, consumer: Consumer, epochs: Mapping[dateti
 
 
 def deliver(connection: Connection, consumer: Consumer, delivery: Delivery) -> None:
-    """Write down what a consumer is told of a bucket from now on; what it was told of it before is superseded first."""
+    """Record a new delivery of a time bucket, after superseding the earlier ones."""
     connection.execute(insert(DELIVERIES).values(_delivery_row(consumer, delivery)))
 
 
@@ -173,7 +173,7 @@ def supersede(connection: Connection, consumer: Consumer, start: datetime, void_
 
 
 def waiting(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Delivery]:
-    """Return the deliveries that a consumer has not acknowledged, oldest first, without those that were taken back."""
+    """Return the deliveries that a consumer has not acknowledged, oldest first, without voided ones."""
     is_waiting = and_(DELIVERIES.c.sequence > consumer.acked, DELIVERIES.c.void_since.is_(None))
     query = _told(consumer).where(is_waiting).order_by(DELIVERIES.c.sequence).limit(limit)
     return [_delivery(row) for row in connection.execute(query).mappings()]
@@ -197,8 +197,8 @@ def page(connection: Connection, consumer: Consumer, limit: int) -> Sequence[Del
 
 
 def old(until: datetime) -> Select[Any]:
-    """Return the numbers of the rows of what consumers were told before an instant, and are done with. What is open
-    again stays: it is still to be told."""
+    """Return the row numbers of completed deliveries before an instant. Time buckets that are open again stay: they are
+    still to be delivered."""
     is_over = and_(DELIVERIES.c.sequence <= CONSUMERS.c.acked, DELIVERIES.c.at < until)
     is_open = and_(DELIVERIES.c.is_newest, DELIVERIES.c.kind == "voided")
     of_consumers = DELIVERIES.join(CONSUMERS, CONSUMERS.c.id == DELIVERIES.c.consumer_id)
@@ -214,7 +214,7 @@ def count_waiting(connection: Connection, consumer: Consumer) -> int:
 
 
 def _told(consumer: Consumer) -> Select[Any]:
-    """Select the deliveries of a consumer, joined with the certificates that are kept."""
+    """Select the deliveries of a consumer, joined with the stored certificates."""
     return (
         select(DELIVERIES, *(column.label(f"of_{column.name}") for column in CERTIFICATES.columns))
         .select_from(DELIVERIES.outerjoin(CERTIFICATES, CERTIFICATES.c.id == DELIVERIES.c.certificate_id))

@@ -56,7 +56,7 @@ def names(connection: Connection) -> Sequence[tuple[str, str]]:
 
 
 def put(connection: Connection, consumer: Consumer, pushed: Pushed) -> None:
-    """Let the deliveries of a consumer be pushed there, or pulled."""
+    """Set where the deliveries of a consumer are pushed, or that they are pulled."""
     row = {"consumer_id": consumer.id, **_row(pushed)}
     upsert = insert(PUSHES).values(row)
     connection.execute(upsert.on_conflict_do_update(index_elements=["consumer_id"], set_=_row(pushed)))

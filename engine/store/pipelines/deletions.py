@@ -19,7 +19,7 @@ DELETIONS = Table(
 
 
 def add(connection: Connection, pipeline_id: str, at: datetime) -> None:
-    """Write down that the directories of a pipeline are to go."""
+    """Record that the directories of a pipeline are to be removed."""
     connection.execute(insert(DELETIONS).values(pipeline_id=pipeline_id, asked_at=at))
 
 
@@ -29,5 +29,5 @@ def pending(connection: Connection) -> Sequence[str]:
 
 
 def settle(connection: Connection, pipeline_id: str) -> None:
-    """Forget a deletion of which nothing is left to do."""
+    """Delete a completed deletion."""
     connection.execute(delete(DELETIONS).where(DELETIONS.c.pipeline_id == pipeline_id))

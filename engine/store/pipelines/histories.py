@@ -25,7 +25,7 @@ class History:
     parents: Sequence[tuple[str, int]] | None = None
 
     def lacks(self, lineage: Column[str], epoch: Column[int]) -> ColumnElement[bool]:
-        """Whether an epoch is none of this history, as far as that is known."""
+        """Whether an epoch does not belong to this lineage, as far as that is known."""
         is_other = lineage.is_distinct_from(self.id)
         comes_again = epoch >= self.first_epoch
         if self.parents is None:

@@ -26,13 +26,13 @@ _NAMED = 20
 
 
 def is_state_given_up(connection: Connection, record: JobRecord) -> bool:
-    """Whether somebody has asked for what gives up the state as it is: then nothing that it has reached is promised any
-    more, although the run that has it may not have ended yet."""
+    """Whether a pending request discards the current state: then the progress of the state is no longer promised, even
+    if its run has not ended yet."""
     return record.pipeline.id in giving_up_state(connection, [record])
 
 
 def giving_up_state(connection: Connection, records: Sequence[JobRecord]) -> Set[str]:
-    """Return the ids of the pipelines whose next start gives up their state, in a fixed number of statements."""
+    """Return the ids of the pipelines whose next start discards their state, in a fixed number of statements."""
     going_back = {record.pipeline.id for record in records if record.pipeline.restore is not None}
     changing = [
         (record.pipeline.id, record.pipeline.version)
@@ -67,7 +67,8 @@ def voided_by_request(connection: Connection, record: JobRecord, directory: Data
 
 
 def begin(connection: Connection, before: JobRecord, at: datetime, directory: DataDirectory) -> None:
-    """Forget the epochs of a job whose state is about to become another one, and void what that is known to void."""
+    """Delete the epochs of a job whose state is about to be replaced, and void the certificates that this
+    invalidates."""
     pipeline, generation = before.pipeline, before.status.generation
     reached, who = before.status.progress.epoch, pipeline.asked_by or CONTROL_PLANE
     checkpoints.forget(connection, pipeline.job_id)
@@ -111,7 +112,7 @@ def begun(connection: Connection, run: Run, history: History, at: datetime) -> N
 def _restored(
     connection: Connection, restores: Mapping[str, Restore], directory: DataDirectory
 ) -> Mapping[str, History]:
-    """Return the histories that pipelines begin once they are restored."""
+    """Return the lineages that pipelines begin once they are restored."""
     if not restores:
         return {}
     epochs = savepoints.epochs(connection, [restore.savepoint_id for restore in restores.values()])
@@ -139,8 +140,7 @@ def _plans(connection: Connection, records: Sequence[JobRecord]) -> Mapping[tupl
 
 
 def _giving_up_plan(plans: Mapping[tuple[str, int], Plan], records: Sequence[JobRecord]) -> Mapping[str, None]:
-    """Return the pipelines, of those that are to change their version, that give up the state of another plan with
-    it."""
+    """Return the pipelines that discard the state of another plan with their next version."""
     given_up: dict[str, None] = {}
     for record in records:
         before, after = (plans[record.pipeline.id, number] for number in _numbers(record))

@@ -60,25 +60,25 @@ class Move:
 
 
 def find(connection: Connection, pipeline_id: str) -> Move | None:
-    """Return the move of a pipeline that is under way, or was the last one."""
+    """Return the current or last move of a pipeline."""
     row = connection.execute(select(MOVES).where(MOVES.c.pipeline_id == pipeline_id)).mappings().one_or_none()
     return None if row is None else Move(**row)
 
 
 def put(connection: Connection, move: Move) -> None:
-    """Write a move down, in the place of what was known of the pipeline's."""
+    """Store a move, in place of the pipeline's previous one."""
     remove(connection, move.pipeline_id)
     values = {column.name: getattr(move, column.name) for column in MOVES.columns}
     connection.execute(insert(MOVES).values(values))
 
 
 def remove(connection: Connection, pipeline_id: str) -> None:
-    """Forget a pipeline's move."""
+    """Delete a pipeline's move."""
     connection.execute(delete(MOVES).where(MOVES.c.pipeline_id == pipeline_id))
 
 
 def refuse_changes(connection: Connection, pipeline_id: str) -> None:
-    """Refuse to want anything else of a pipeline that is on its way: it may be running elsewhere."""
+    """Refuse to change a pipeline that is being moved: it may be running elsewhere."""
     move = find(connection, pipeline_id)
     match move and move.step:
         case "leaving" | "exported" | "released":

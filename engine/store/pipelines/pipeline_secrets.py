@@ -22,7 +22,8 @@ SECRETS = Table(
 
 
 def replace(connection: Connection, vault: Vault, pipeline_id: str, secrets: Mapping[str, str], now: datetime) -> bool:
-    """Let a pipeline have these secrets and no others; whether that changes any. What stays was set when it was set."""
+    """Replace the secrets of a pipeline; return whether that changes any. An unchanged secret keeps the time when it
+    was set."""
     before = read(connection, vault, pipeline_id)
     if before == secrets:
         return False

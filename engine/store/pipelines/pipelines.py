@@ -43,7 +43,7 @@ PIPELINES = Table(
 
 
 def add(connection: Connection, pipeline: Pipeline) -> bool:
-    """Store a new pipeline; False when the name is taken."""
+    """Store a new pipeline; return False if the name is taken."""
     try:
         with connection.begin_nested():
             connection.execute(insert(PIPELINES).values(_row(pipeline)))
@@ -74,7 +74,7 @@ def get(connection: Connection, id_or_name: str) -> Pipeline:
 
 
 def not_found(id_or_name: str) -> PipelineNotFoundError:
-    """Return the error for a pipeline that is not there."""
+    """Return the error for a pipeline that does not exist."""
     return PipelineNotFoundError(f"there is no pipeline {id_or_name!r}", hint="`arroyo list` shows the pipelines")
 
 
@@ -89,7 +89,7 @@ def from_oldest(query: Select[Any], after: Pipeline | None) -> Select[Any]:
 
 
 def forking_from(connection: Connection, pipeline_id: str, savepoint_id: str | None = None) -> str | None:
-    """Return the name of a pipeline that is about to begin with a savepoint of that one, or with this savepoint of
+    """Return the name of a pipeline that is about to start from a savepoint of that one, or from this savepoint of
     it."""
     of_it = PIPELINES.c.restore_of_pipeline == pipeline_id
     meant = of_it if savepoint_id is None else and_(of_it, PIPELINES.c.restore_savepoint == savepoint_id)
@@ -97,8 +97,8 @@ def forking_from(connection: Connection, pipeline_id: str, savepoint_id: str | N
 
 
 def update(connection: Connection, pipeline: Pipeline, *, hands_over: bool = False) -> Pipeline:
-    """Write a changed pipeline; refused when it was changed since it was read, and while it moves to another control
-    plane, or has a part in a hand-over that `hands_over` does not lead."""
+    """Write a changed pipeline; raise if it was changed since it was read, while it moves to another control plane, and
+    while it takes part in a hand-over other than `hands_over`."""
     moves.refuse_changes(connection, pipeline.id)
     if not hands_over:
         reprocessings.refuse_changes(connection, pipeline.id)
@@ -110,12 +110,12 @@ def update(connection: Connection, pipeline: Pipeline, *, hands_over: bool = Fal
 
 
 def remove(connection: Connection, pipeline: Pipeline) -> None:
-    """Forget a pipeline and all that belongs to it."""
+    """Delete a pipeline and everything that belongs to it."""
     connection.execute(delete(PIPELINES).where(PIPELINES.c.id == pipeline.id))
 
 
 def from_row(row: RowValues) -> Pipeline:
-    """Return the pipeline that a row of the table is."""
+    """Return the pipeline of a row of the table."""
     restore = None
     if row["restore_savepoint"] is not None:
         restore = Restore(

@@ -19,7 +19,7 @@ PREVIEWS = Table(
 
 
 def add(connection: Connection, pipeline_id: str, until: datetime) -> None:
-    """Write down that a new pipeline is a preview, and until when it is kept."""
+    """Record that a new pipeline is a preview, and when its lease ends."""
     connection.execute(insert(PREVIEWS).values(pipeline_id=pipeline_id, until=until))
 
 
@@ -31,12 +31,12 @@ def until(connection: Connection, pipeline_id: str) -> datetime | None:
 
 
 def prolong(connection: Connection, pipeline_id: str, instant: datetime) -> None:
-    """Keep a preview until then."""
+    """Extend the lease of a preview."""
     connection.execute(update(PREVIEWS).where(PREVIEWS.c.pipeline_id == pipeline_id).values(until=instant))
 
 
 def due(connection: Connection, now: datetime) -> Sequence[str]:
-    """Return the previews that are not kept any longer, by their pipelines."""
+    """Return the previews whose lease has ended, by their pipelines."""
     query = select(PREVIEWS.c.pipeline_id).where(PREVIEWS.c.until <= now).order_by(PREVIEWS.c.until)
     return list(connection.execute(query).scalars())
 
@@ -52,6 +52,6 @@ def all_of_them() -> Select[tuple[str]]:
 
 
 def ids(connection: Connection) -> Sequence[str]:
-    """Return all of them, by their pipelines."""
+    """Return all previews, by their pipelines."""
     query = select(PREVIEWS.c.pipeline_id)
     return list(connection.execute(query).scalars())

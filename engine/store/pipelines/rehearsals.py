@@ -94,7 +94,7 @@ class Rehearsal:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not over."""
+        """Whether it has not ended."""
         return self.state in OPEN
 
     def played(self, at: datetime, report: Mapping[str, Any], shown: str) -> Rehearsal:
@@ -111,7 +111,7 @@ class Rehearsal:
 
 
 def add(connection: Connection, rehearsal: Rehearsal, kept: int) -> None:
-    """Store one that is to be played; of those of the pipeline that are over so many stay."""
+    """Store a new rehearsal; of the ended ones of the pipeline, that many are retained."""
     connection.execute(insert(REHEARSALS).values(_row(rehearsal)))
     mine = REHEARSALS.c.pipeline_id == rehearsal.pipeline_id
     over = select(REHEARSALS.c.id).where(mine, REHEARSALS.c.state.not_in(OPEN)).order_by(_ORDER.desc()).offset(kept)
@@ -149,14 +149,14 @@ def not_over(connection: Connection, pipeline_id: str | None = None) -> Sequence
 
 
 def move_on(connection: Connection, rehearsal: Rehearsal) -> bool:
-    """Write down what has become of one, unless it is over already, or not there any more; whether that was so."""
+    """Update a rehearsal; return False if it has ended already, or was deleted."""
     still_open = REHEARSALS.c.id == rehearsal.id, REHEARSALS.c.state.in_(OPEN)
     done = connection.execute(update_rows(REHEARSALS).where(*still_open).values(_row(rehearsal)))
     return done.rowcount == 1
 
 
 def reading(connection: Connection, savepoint_id: str) -> bool:
-    """Whether one that is not over is played from that savepoint."""
+    """Whether a rehearsal that has not ended uses that savepoint."""
     query = select(REHEARSALS.c.id).where(REHEARSALS.c.savepoint_id == savepoint_id, REHEARSALS.c.state.in_(OPEN))
     return connection.execute(query).first() is not None
 

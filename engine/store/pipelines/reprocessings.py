@@ -75,7 +75,7 @@ class Reprocessing:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a hand-over is to come to its end."""
+        """Whether a hand-over is in progress."""
         return self.step in UNDER_WAY
 
 
@@ -86,14 +86,14 @@ def find(connection: Connection, copy_id: str) -> Reprocessing | None:
 
 
 def put(connection: Connection, reprocessing: Reprocessing) -> None:
-    """Write it down in the place of what was known."""
+    """Store the record, in place of the previous one."""
     connection.execute(delete(REPROCESSINGS).where(REPROCESSINGS.c.copy_id == reprocessing.copy_id))
     values = {column.name: getattr(reprocessing, column.name) for column in REPROCESSINGS.columns}
     connection.execute(insert(REPROCESSINGS).values(values))
 
 
 def under_way(connection: Connection, pipeline_id: str | None = None) -> Sequence[Reprocessing]:
-    """Return the hand-overs that are to come to their end: all, or those in which a pipeline has a part."""
+    """Return the hand-overs in progress: all, or those in which a pipeline takes part."""
     query = select(REPROCESSINGS).where(REPROCESSINGS.c.step.in_(sorted(UNDER_WAY)))
     if pipeline_id is not None:
         query = query.where(or_(REPROCESSINGS.c.copy_id == pipeline_id, REPROCESSINGS.c.origin_id == pipeline_id))
@@ -101,8 +101,8 @@ def under_way(connection: Connection, pipeline_id: str | None = None) -> Sequenc
 
 
 def refuse_changes(connection: Connection, pipeline_id: str, *, also_later: bool = False) -> None:
-    """Refuse to want anything else of a pipeline that is being brought to where another one is; `also_later` until that
-    one goes on from there."""
+    """Refuse to change a pipeline that is being brought to another one's position; with `also_later` until that one
+    continues from there."""
     for reprocessing in under_way(connection, pipeline_id):
         if reprocessing.step in MEETING or (also_later and reprocessing.step == "switching"):
             raise HandOverError(

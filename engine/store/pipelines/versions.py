@@ -87,7 +87,7 @@ class Outline:
 
     @staticmethod
     def of(version: Version) -> Outline:
-        """Return all that there is of a version."""
+        """Return the outline of a complete version."""
         spec = version.spec
         return Outline(
             spec.settings,
@@ -130,7 +130,7 @@ def by_fingerprint(connection: Connection, pipeline_id: str, newest: int) -> Map
 
 
 def newest_of_state(connection: Connection, pipeline_id: str, newest: int, state: Bound) -> int | None:
-    """Return the newest version of a pipeline, up to a version, that a state is bound to; None where there is none."""
+    """Return the newest version of a pipeline, up to a version, that a state belongs to; None if there is none."""
     known = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number <= newest)
     columns = VERSIONS.c.number, VERSIONS.c.fingerprint, VERSIONS.c.force, VERSIONS.c.objects
     rows = connection.execute(select(*columns).where(known).order_by(VERSIONS.c.number.desc()))
@@ -153,9 +153,8 @@ class SavedState(Bound, Protocol):
 def of_saved(
     connection: Connection, pipeline_id: str, newest: int, state: SavedState, number: int | None = None
 ) -> int | None:
-    """Return the version of a pipeline, up to a version, that a state is bound to; None where there is none. Of
-    several, that which is spelled as the state says, then the `number` that it had when it was saved, then the
-    newest."""
+    """Return the version of a pipeline, up to a version, that a state belongs to; None if there is none. Of several,
+    prefer the one whose text is that of the state, then the `number` that it had when it was saved, then the newest."""
     known = and_(
         VERSIONS.c.pipeline_id == pipeline_id,
         VERSIONS.c.number <= newest,
@@ -187,8 +186,8 @@ def all_plans(connection: Connection, pipeline_id: str, newest: int) -> Mapping[
 
 
 def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]:
-    """Return a text for the fingerprint and the objects of each version. Those of which nothing is written down
-    about objects are taken to be like the next one of their plan of which there is."""
+    """Return a text for the fingerprint and the objects of each version. A version without recorded objects counts as
+    equal to the next one of its plan that has them."""
     bound: dict[int, str] = {}
     next_objects: dict[str, str] = {}
     for number, fingerprint, written in reversed(versions):
@@ -199,8 +198,7 @@ def _bound(versions: Sequence[tuple[int, str, str | None]]) -> Mapping[int, str]
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> Sequence[int]:
-    """Return the versions of a pipeline that take over, or have taken over, the state before them, and not another
-    one's."""
+    """Return the versions of a pipeline that take over, or have taken over, the previous state of the same pipeline."""
     is_one = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.upgrade.is_not(None))
     rows = connection.execute(select(VERSIONS.c.number, VERSIONS.c.upgrade).where(is_one))
     return [row.number for row in rows if row.upgrade.of_history is None]
@@ -237,7 +235,7 @@ def outlines(
 
 
 def get(connection: Connection, pipeline_id: str, number: int) -> Version:
-    """Return a version that must be there."""
+    """Return an existing version."""
     same = and_(VERSIONS.c.pipeline_id == pipeline_id, VERSIONS.c.number == number)
     row = connection.execute(select(VERSIONS).where(same)).mappings().one()
     return Version(
@@ -271,7 +269,7 @@ _HELD = or_(
 
 
 def claim(connection: Connection, pipeline_id: str, version: int, names: Sequence[str]) -> None:
-    """Make a version of a pipeline the owner of these targets; refused when another pipeline holds one of them."""
+    """Make a version of a pipeline the owner of these targets; raise if another pipeline owns one of them."""
     rows = PIPELINES.join(JOBS, JOBS.c.id == PIPELINES.c.job_id).join(TARGETS, TARGETS.c.pipeline_id == PIPELINES.c.id)
     of_others = TARGETS.c.pipeline_id != pipeline_id
     holders = select(PIPELINES.c.name, TARGETS.c.target).select_from(rows).where(of_others, _HELD)
@@ -287,7 +285,7 @@ def claim(connection: Connection, pipeline_id: str, version: int, names: Sequenc
 
 
 def write(connection: Connection, pipeline_id: str, version: int, names: Sequence[str]) -> None:
-    """Write down where a version writes, in the place of what was written down of it before."""
+    """Record the targets of a version, in place of the previous record."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
     connection.execute(delete(TARGETS).where(same))
     for name in dict.fromkeys(names):
@@ -295,7 +293,7 @@ def write(connection: Connection, pipeline_id: str, version: int, names: Sequenc
 
 
 def pass_on(connection: Connection, pipeline_id: str, before: int, after: int) -> None:
-    """Let a version that writes where the one before it does hold its targets, too."""
+    """Let a version with the targets of the one before it own them, too."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == before)
     write(connection, pipeline_id, after, connection.execute(select(TARGETS.c.target).where(same)).scalars().all())
 
@@ -307,8 +305,8 @@ def of_version(connection: Connection, pipeline_id: str, version: int) -> Sequen
 
 
 def predecessors(connection: Connection, pipeline_id: str, version: int) -> tuple[str, ...]:
-    """Return the other pipelines that this control plane has known to write to the targets of a version. None of
-    them does so any more, since the version holds its targets."""
+    """Return the other pipelines that this control plane has known to write to the targets of a version. None of them
+    does so now, since the version owns its targets."""
     same = and_(TARGETS.c.pipeline_id == pipeline_id, TARGETS.c.version == version)
     names = connection.execute(select(TARGETS.c.target).where(same)).scalars().all()
     of_others = select(TARGETS.c.pipeline_id, TARGETS.c.target).where(TARGETS.c.pipeline_id != pipeline_id).distinct()
@@ -317,6 +315,6 @@ def predecessors(connection: Connection, pipeline_id: str, version: int) -> tupl
 
 
 def unread(connection: Connection) -> Sequence[tuple[str, int]]:
-    """Return the versions of which nobody has written down yet where they write."""
+    """Return the versions whose targets are not recorded yet."""
     query = select(TARGETS.c.pipeline_id, TARGETS.c.version).where(TARGETS.c.target == UNREAD)
     return [(pipeline_id, version) for pipeline_id, version in connection.execute(query)]
