@@ -367,7 +367,7 @@ def test_run_settings_are_checked_deployed_and_shown(visit: Visit, shared: Serve
     expect(page.get_by_role("heading", level=1)).to_have_text("with-settings")
     page.get_by_role("link", name="Query", exact=True).click()
     expect(page.get_by_text("1g", exact=True)).to_be_visible()
-    found = shared.client.get("/pipelines/with-settings")
+    found: Any = shared.client.get("/pipelines/with-settings")
     assert found["settings"] == {"memory": "1g", "fuse": "off"}
 
     page.get_by_role("link", name="Edit", exact=True).click()
