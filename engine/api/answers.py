@@ -518,7 +518,7 @@ def pipeline(
     not_undone: str | None,
     is_preview: bool = False,
 ) -> Pipeline:
-    """Return a pipeline as it is now; the query is the newest version's, which may not run yet."""
+    """Return the current pipeline; the query is the newest version's, which may not run yet."""
     facts = pipeline_facts(
         record, Outline.of(version), directory, voids, is_given_up=is_given_up, not_undone=not_undone
     )
@@ -603,7 +603,7 @@ def job(record: JobRecord, shared_java: SharedWith | None, trouble: Failure | No
 
 
 def _step(record: JobRecord, trouble: Failure | None) -> str | None:
-    """Return what a job is doing on its way to another state."""
+    """Return the step of a job that is changing its state."""
     state, run = record.status.state, record.run
     if trouble is not None and state is not State.RUNNING:
         return "waiting for disk space" if trouble.code == DiskFullError.code else "waiting for the control plane"
@@ -622,8 +622,7 @@ DOMAINS: Mapping[Cause, ErrorDomain] = {Cause.MISTAKE: "user", Cause.OUTAGE: "ex
 
 
 def graph(text: str, parallelism: int) -> dict[str, Any]:
-    """Return the picture of a plan with what Arroyo's has besides; each of its nodes runs with the job's
-    parallelism."""
+    """Return the graph of a plan in Arroyo's form; each of its nodes runs with the job's parallelism."""
     picture: dict[str, Any] = json.loads(text)
     picture.pop("tables", None)  # shown beside it
     for node in picture.get("nodes", ()):
@@ -634,7 +633,7 @@ def graph(text: str, parallelism: int) -> dict[str, Any]:
 
 
 def checkpoint(report: EpochReport, before: EpochReport | None) -> CommittedEpoch:
-    """Return a committed epoch as it is shown, after the one before it."""
+    """Return a committed epoch in the form of the API, after the one before it."""
     between = report.at - before.at if before is not None and before.at < report.at else None
     shown = {
         "start_time": to_micros(report.at - report.duration),
@@ -646,7 +645,7 @@ def checkpoint(report: EpochReport, before: EpochReport | None) -> CommittedEpoc
 
 
 def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask | None = None) -> Savepoint:
-    """Return a savepoint as the control plane knows it."""
+    """Return a savepoint in the form of the API."""
     return Savepoint(
         id=stored.id,
         pipeline_id=stored.pipeline_id,
@@ -671,12 +670,12 @@ def savepoint(stored: StoredSavepoint, directory: DataDirectory, task: DoneTask 
 
 
 def savepoint_task(task: DoneTask) -> SavepointTask:
-    """Return a finished task of a savepoint, as the API has it."""
+    """Return a finished task of a savepoint in the form of the API."""
     return SavepointTask(kind=task.kind, at=to_micros(task.at), state=task.state, message=task.message)
 
 
 def certificate(stored: StoredCertificate, run: ParentRun | None = None) -> Certificate:
-    """Return a certificate of a gate, with the run that it stands on where that was looked for."""
+    """Return a certificate of a gate, with its run if that was looked up."""
     return Certificate(
         id=stored.id,
         pipeline_id=stored.pipeline_id,
@@ -697,7 +696,7 @@ def certificate(stored: StoredCertificate, run: ParentRun | None = None) -> Cert
 
 
 def upgrade_plan(shown: ShownUpgrade) -> UpgradePlan:
-    """Return an upgrade plan, as the API has it."""
+    """Return an upgrade plan in the form of the API."""
     return UpgradePlan(
         id=shown.id,
         is_refused=shown.is_refused,
@@ -709,7 +708,7 @@ def upgrade_plan(shown: ShownUpgrade) -> UpgradePlan:
 
 
 def effects(expected: WhatHappens, upgrade: ShownUpgrade | None = None) -> Effects:
-    """Return the effects of a change, as the API has them."""
+    """Return the effects of a change in the form of the API."""
     return Effects(
         stops=expected.stops,
         starts=expected.starts,
@@ -723,8 +722,8 @@ def effects(expected: WhatHappens, upgrade: ShownUpgrade | None = None) -> Effec
 
 
 def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Watermark:
-    """Return how far the output is complete. A finished job's output is complete up to the far future; nothing is known
-    of a state that is to be given up. Refuse a gate that can never be passed."""
+    """Return how far the output is complete. A finished job's output is complete up to the far future; for a state that
+    is to be discarded nothing is known. Raise for a gate that can never be passed."""
     status = record.status
     is_finished = status.state is State.FINISHED and not is_given_up
     progress = promised(status, is_given_up=is_given_up)
@@ -763,7 +762,7 @@ def log_message(event: JobEvent) -> LogMessage:
 
 
 def job_log_message(event: JobEvent) -> JobLogMessage:
-    """Return an event of a job, as Arroyo says it."""
+    """Return an event of a job in Arroyo's form."""
     return JobLogMessage(
         id=str(event.id or 0),
         created_at=to_micros(event.at),

@@ -99,8 +99,8 @@ ROUTERS = (
 
 @cache
 def _routes() -> tuple[BaseRoute, ...]:
-    """Return the routes of every resource; any request can meet with the problems that are named here. They are the
-    same for all applications of a process: they take a quarter of a second to make."""
+    """Return the routes of every resource, each with the problems that any request may meet. All applications of a
+    process share them: creating them takes a quarter of a second."""
     resources = APIRouter()
     for router in ROUTERS:
         of_token = () if router is _PING else (401,)
@@ -116,7 +116,7 @@ def include_routers(app: FastAPI) -> None:
 
 
 def build_app(context: Context, rules: Rules) -> FastAPI:
-    """Return the control plane's HTTP face."""
+    """Return the HTTP application of the control plane."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

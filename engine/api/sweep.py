@@ -70,7 +70,7 @@ def look(context: Context) -> list[Leak]:
 
 
 def sweep(context: Context) -> list[Leak]:
-    """Remove what may go; what has gone. What cannot be removed is left to the next time."""
+    """Delete what may be deleted, and return it. What cannot be removed is left to the next time."""
     gone = [_of_path(leaked) for leaked in _paths(context) if _remove(leaked)]
     counts: dict[str, int] = {}
     while True:

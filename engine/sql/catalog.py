@@ -95,32 +95,33 @@ class Catalog:
     read_tables: dict[str, Table] = field(default_factory=dict)
 
     def declare(self, name: str, entry: Entry, at: TextPosition | None) -> None:
-        """Add a name; refused when there is one already."""
+        """Add a name; raise if it exists already."""
         if name.lower() in self.entries:
             raise DuplicateNameError(f"table {name!r} is declared twice", hint="give one another name", at=at)
         self.entries[name.lower()] = (name, entry)
 
     def stand_in(self, name: str, entry: View) -> None:
-        """Let queries read a view instead of a refused table, so that complaints about its columns are found, too."""
+        """Let queries read a view instead of a refused table, so that errors in its columns are found, too."""
         self.entries.setdefault(name.lower(), (name, entry))
 
     def give_up(self, name: str) -> None:
-        """Note that the declaration of a name was refused, unless it is declared."""
+        """Record that the declaration of a name was refused, unless it is declared."""
         self.entries.setdefault(name.lower(), (name, RefusedDeclaration()))
 
     def insert_refused(self, name: str) -> None:
-        """Note that an INSERT was refused; nothing more is said about a memory table that it should have filled."""
+        """Record that an INSERT was refused; no further error is reported for the memory table that it should have
+        filled."""
         if isinstance(self._entry(name), MemoryTable):
             self.entries[name.lower()] = (name, RefusedDeclaration())
 
     def fill(self, name: str, rows: Node) -> None:
-        """Put the rows of its one INSERT into a memory table."""
+        """Set the rows of a memory table by its only INSERT."""
         spelled, entry = self.entries[name.lower()]
         if isinstance(entry, MemoryTable):
             self.entries[name.lower()] = (spelled, replace(entry, rows=rows))
 
     def find(self, name: str) -> Entry:
-        """Return the entry of a name; refuse an unknown one."""
+        """Return the entry of a name; raise for an unknown one."""
         entry = self._entry(name)
         if entry is None:
             names = [spelled for spelled, _ in self.entries.values()]
@@ -169,7 +170,7 @@ class Complaints:
 
     @contextmanager
     def collect(self, at: TextPosition | None = None) -> Iterator[None]:
-        """Note an error of the block and go on after it; one without a position gets `at`."""
+        """Collect an error of the context and continue after it; one without a position gets `at`."""
         try:
             yield
         except ScriptRefused as refused:
@@ -179,7 +180,7 @@ class Complaints:
             self.add(error, at)
 
     def add(self, error: EngineError, at: TextPosition | None = None) -> None:
-        """Note one error, once."""
+        """Add an error, unless it is known already."""
         error.at = error.at or at
         # The same fault may be met more than once, as in a query that several others are made of.
         is_known = any(
@@ -194,14 +195,14 @@ class Complaints:
         return tuple(self._errors)
 
     def raise_any(self) -> None:
-        """Refuse the script when there was any complaint."""
+        """Raise all errors of the script, if there are any."""
         if self._errors:
             raise ScriptRefused(self._errors)
 
 
 @contextmanager
 def errors_located(at: TextPosition | None) -> Iterator[None]:
-    """Give an error of the block that has no position this one."""
+    """Give this position to an error of the context that has none."""
     try:
         yield
     except EngineError as error:

@@ -25,7 +25,7 @@ MAX_SETS = 64
 
 
 def rewrite_clauses(statement: exp.Expr) -> exp.Expr:
-    """Replace such clauses in all queries of a statement; those inside others first."""
+    """Replace such clauses in all queries of a statement; inner queries first."""
     for node in reversed(list(statement.walk())):
         rewritten = node
         match node:
@@ -182,7 +182,7 @@ def _distinct(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def _resolved(key: exp.Expr, select: exp.Select) -> exp.Expr:
-    """Return the key itself, where it is the number or the alias of an item."""
+    """Return the key, if it is given as the number or the alias of an item."""
     items = list(select.expressions)
     if isinstance(key, exp.Literal) and not key.is_string and key.name.isdigit() and 1 <= int(key.name) <= len(items):
         value: exp.Expr = items[int(key.name) - 1].unalias()

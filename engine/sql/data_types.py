@@ -118,7 +118,7 @@ _RESERVED = re.compile(r"__.*|_timestamp|_heartbeat|_wm|_window|_none|_key\d+", 
 
 
 def usable(name: str) -> str:
-    """Return the name; refused when the engine needs it, or when Spark could not keep it."""
+    """Return the name; raise if the engine reserves it, or if Spark could not store it."""
     if not name:
         raise UnusableNameError("a column needs a name", hint="name it with AS")
     if _RESERVED.fullmatch(name):
@@ -127,24 +127,24 @@ def usable(name: str) -> str:
 
 
 def usable_list(names: Sequence[str]) -> list[str]:
-    """Return the names of all columns of a relation; refused when two of them are the same."""
+    """Return the names of all columns of a relation; raise if two of them are the same."""
     return _distinct([usable(name) for name in names], "column")
 
 
 def usable_members(names: Sequence[str]) -> list[str]:
-    """Return the names of all members of a struct; refused when two of them are the same."""
+    """Return the names of all members of a struct; raise if two of them are the same."""
     return _distinct([_keepable(name) for name in names], "member")
 
 
 def numbered(prefix: str, used_names: Iterable[str]) -> str:
-    """Return the prefix with the first number that no name begins with."""
+    """Return the prefix with the first number for which no name begins with it."""
     names = [name.lower() for name in used_names]
     candidates = (f"{prefix}{number}" for number in count())
     return next(candidate for candidate in candidates if not any(name.startswith(candidate) for name in names))
 
 
 def twice(name: str, kind: str = "column") -> EngineError:
-    """Return a second column of the same name."""
+    """Return the error for a second column of the same name."""
     return DuplicateNameError(
         f"{kind} {name!r} is declared twice", hint="upper and lower case are the same; use another name"
     )

@@ -71,7 +71,7 @@ class TestMessage(BaseModel):
 
     @staticmethod
     def of(result: ProbeResult) -> TestMessage:
-        """Return the last message, with what came of it."""
+        """Return the last message, with the result."""
         return TestMessage(error=result.is_wrong, done=True, message=result.message, code=result.code, hint=result.hint)
 
 
@@ -131,7 +131,7 @@ def remove(profile: str, context: ContextDep) -> None:
 
 
 def show(stored: StoredConnection, users: Sequence[str]) -> ConnectionProfile:
-    """Return a connection that is kept, as answers have it."""
+    """Return a stored connection in the form of the API."""
     connector = _connector(stored.connector)
     return ConnectionProfile(
         id=stored.id,
@@ -147,7 +147,7 @@ def show(stored: StoredConnection, users: Sequence[str]) -> ConnectionProfile:
 
 
 def checked(body: ConnectionProfilePost, who: str, context: Context) -> tuple[StoredConnection, Mapping[str, str]]:
-    """Return the connection that a request describes, and its secrets; refused with all that is wrong with it."""
+    """Return the connection that a request describes, and its secrets; raise with all errors."""
     from engine.sql.stored.checking import check_connection, stored_connector  # noqa: PLC0415 - the server is there sooner
 
     refuse_id(body.name)

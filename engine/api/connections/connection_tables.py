@@ -177,7 +177,7 @@ def remove(table: str, context: ContextDep) -> None:
 
 
 def _check_alone(schema: TableSchema) -> tuple[StoredColumn, ...]:
-    """Return the columns of a schema, as those of a table that could have it; refused with all that is wrong."""
+    """Return the columns of a schema, as those of a table that could have it; raise with all errors."""
     from engine.sql.stored.checking import check_table  # noqa: PLC0415 - the server is there sooner
 
     options = schema.options()
@@ -204,8 +204,7 @@ def checked(
     profiles: Mapping[str, StoredConnection],
     known: Connections,
 ) -> tuple[StoredTable, Mapping[str, str], CheckedTable]:
-    """Return the table that a request describes, its secrets, and what it is; refused with all that is wrong with
-    it."""
+    """Return the table that a request describes, its secrets, and its declaration; raise with all errors."""
     from engine.sql.stored.checking import check_table, stored_connector  # noqa: PLC0415 - the server is there sooner
 
     refuse_id(body.name)
@@ -227,7 +226,7 @@ def checked(
 
 
 def _order(body: ConnectionTablePost, who: str, context: Context) -> tuple[StoredTable, Mapping[str, str], str]:
-    """Return a table that is to be tried, the secrets that it and its connection name, and the connections that it may
+    """Return a table to be tested, the secrets that it and its connection name, and the connections that it may
     name."""
     from engine.sql.stored.spelling import spell_connection  # noqa: PLC0415 - the server is there sooner
 
@@ -246,7 +245,7 @@ def _event(message: TestMessage) -> str:
 
 
 def _profile(id_or_name: str | None, profiles: Mapping[str, StoredConnection], known: Connections) -> str | None:
-    """Return the name of the connection that a request names by its id, or by its name."""
+    """Return the name of the connection that a request names by its id or name."""
     if id_or_name is None:
         return None
     if id_or_name in profiles:
@@ -297,7 +296,7 @@ def _shown(
 
 
 def _of_connector(options: Options) -> Options:
-    """Return the options without those that the schema and the connection say."""
+    """Return the options without those that the schema and the connection determine."""
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
     others = {"format", "bad_data", "framing", "framing.newline.max_length", "connection_profile"}
     return {name: value for name, value in options.items() if name not in others and not name.startswith(prefixes)}

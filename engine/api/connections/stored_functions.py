@@ -107,7 +107,7 @@ def remove(udf: str, context: ContextDep) -> None:
 
 
 def _names(definition: str, context: Context) -> tuple[str, ...]:
-    """Return the functions of a file, in order; refused with everything that is wrong with it."""
+    """Return the functions of a file, in order; raise with all errors."""
     from engine.udf.declared import name_files  # noqa: PLC0415 - the server is there sooner
     from engine.udf.reading import read_udfs  # noqa: PLC0415
 

@@ -106,7 +106,7 @@ class TableSchema(Body):
         return ",\n".join(_column(field, is_key=field.name in self.primary_keys) for field in self.fields)
 
     def options(self) -> Values:
-        """Return the options of the table that it comes to."""
+        """Return the options of the table that has this schema."""
         options: Values = dict(_format(self.format))
         if self.bad_data is not None:
             options["bad_data"] = self.bad_data if isinstance(self.bad_data, str) else _only_key(self.bad_data)
@@ -131,7 +131,7 @@ class ShownSchema(BaseModel):
 def show_schema(
     columns: Sequence[StoredColumn], keys: Sequence[str], listed: str, options: Mapping[str, object], *, inferred: bool
 ) -> ShownSchema:
-    """Return the schema of a table that is kept."""
+    """Return the schema of a stored table."""
     name = options.get("format")
     form = next((form for form in FORMATS if form.name == name), None)
     inside = {} if form is None else _without_prefix(options, form.prefix)
@@ -166,7 +166,7 @@ def show_column(column: StoredColumn) -> dict[str, Any]:
 
 
 def shown_type(kind: types.Type) -> dict[str, Any]:
-    """Return a type as Arroyo's API says it; one that it has no word for is `sql`, and `sql_name` says which."""
+    """Return a type by Arroyo's name; a type without one is `sql`, with its name in `sql_name`."""
     match kind:
         case types.Struct(members):
             return {"type": "struct", "fields": [_member(member.name, member.type) for member in members]}
@@ -220,7 +220,7 @@ def _type(field: SourceField, depth: int = 0) -> str:
 
 
 def _format(given: str | Mapping[str, Any] | None) -> Iterator[tuple[str, Any]]:
-    """Yield the format and its options; what is false, null or empty is as if it were not there."""
+    """Yield the format and its options; false, null and empty ones are left out."""
     if given is None:
         return
     if isinstance(given, str):

@@ -75,7 +75,7 @@ class Authentication:
         await self.app(scope, receive, send)
 
     def _check(self, method: str, path: str, headers: Headers) -> Caller | None:
-        """Return the caller; refuse a request without a valid token if one is needed."""
+        """Return the caller; raise for a request without a valid token if one is needed."""
         _check(self.rules, path, headers)
         if is_open(path, method) and (path != METRICS_PATH or self.rules.open_metrics):
             return self._caller(method, headers) if (method, path) == ("GET", SESSION) else None
@@ -85,7 +85,7 @@ class Authentication:
         return caller
 
     def _is_let_in(self, found: Caller | None, headers: Headers) -> bool:
-        """Whether who was let in would be let in again, by the same token and in the same session."""
+        """Whether the caller would still be accepted, by the same token and in the same session."""
         return found is None or self._caller("GET", headers) == found
 
     def _caller(self, method: str, headers: Headers) -> Caller | None:
@@ -98,32 +98,33 @@ class Authentication:
 
 
 def is_open(path: str, method: str = "GET") -> bool:
-    """Whether anybody may ask for this path, or only with a secret that its handler checks."""
+    """Whether this path needs no token, or only a secret that its handler checks."""
     if path == SESSION and method.upper() in {"GET", "POST"}:
         return True
     return path.startswith((*OPEN, OWN_KEY)) or not path.startswith("/api/")
 
 
 def bearer(headers: Headers) -> str:
-    """Return the token a request brings; empty when it brings none."""
+    """Return the token of a request; empty if it has none."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def who_asks(request: Request) -> str | None:
-    """Return the name of the token that a request was let in with; None where nobody needs one."""
+    """Return the name of the token of a request; None if no token is needed."""
     found: Caller | None = request.scope["state"][_CALLER]
     return None if found is None else found.name
 
 
 def is_let_in(request: Request) -> bool:
-    """Whether who has sent a request would be let in again: one that is held outlives some tokens and sessions."""
+    """Whether the sender of a request would still be accepted: a request that waits outlives some tokens and
+    sessions."""
     still: Callable[[], bool] = request.scope["state"][_STILL]
     return still()
 
 
 def caller(request: Request) -> Caller:
-    """Return the caller of a request, which was admitted."""
+    """Return the caller of an accepted request."""
     found: Caller = request.scope["state"][_CALLER]
     return found
 
@@ -135,14 +136,14 @@ def cookie_name(headers: Headers) -> str:
 
 
 def session_cookie(headers: Headers) -> str:
-    """Return the cookie of a session that a request brings; empty when it brings none."""
+    """Return the session cookie of a request; empty if it has none."""
     name = cookie_name(headers)
     pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
     return next((value for key, _, value in pairs if key == name), "")
 
 
 def _check_same_site(method: str, headers: Headers) -> None:
-    """Refuse what another page has a browser send, with a cookie that is not its own."""
+    """Refuse a request that another page makes a browser send, with a cookie that is not its own."""
     site = headers.get("sec-fetch-site", "same-origin")
     if site not in {"same-origin", "none"} or (method not in {"GET", "HEAD"} and PAGE_HEADER not in headers):
         raise CrossSiteError(

@@ -21,7 +21,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def refuse_what_cannot_be_kept(cls, body: object) -> object:
-        """Look at all that the body holds, at any depth and under any name."""
+        """Check all values of the body, at any depth and under any name."""
         unchecked = [body]
         while unchecked:
             match unchecked.pop():
@@ -54,7 +54,7 @@ class Udf(Body):
 
 
 def udf_texts(udfs: Iterable[str | Udf]) -> tuple[str, ...]:
-    """Return the source texts of files that are said as text alone or as `Udf`."""
+    """Return the source texts of files that are given as text or as `Udf`."""
     return tuple(udf if isinstance(udf, str) else udf.definition for udf in udfs)
 
 

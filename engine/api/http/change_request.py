@@ -151,7 +151,7 @@ class ChangeRequest:
     """On whose behalf it is sent, according to the client."""
 
     def check(self, pipeline: Pipeline | None) -> None:
-        """Refuse a change of something else than its sender has seen."""
+        """Refuse a change if the pipeline is not as its sender has seen it."""
         tags = [tag.strip() for tag in (self.if_match or "").split(",")]
         if self.if_match is None or (pipeline is not None and ("*" in tags or etag(pipeline) in tags)):
             return
@@ -166,8 +166,8 @@ def etag(pipeline: Pipeline) -> str:
 
 
 def earlier_answer(connection: Connection, context: Context, request: ChangeRequest) -> KeptAnswer | None:
-    """Return the answer that was given when this request was done; None when it was not. Refused when its key
-    belongs to another request."""
+    """Return the answer to an earlier request with this key; None if there is none. Raise if the key belongs to another
+    request."""
     if request.key is None:
         return None
     answer = keys.find(connection, request.key, context.clock())
@@ -177,14 +177,14 @@ def earlier_answer(connection: Connection, context: Context, request: ChangeRequ
 
 
 def note(connection: Connection, context: Context, request: ChangeRequest, job_id: str, message: str) -> None:
-    """Leave an event that says what was asked for, and by whom. No earlier deployment brings about what follows."""
+    """Store an event with the request and its sender. What follows is not attributed to an earlier deployment."""
     context.asked_starts.forget(job_id)
     event = JobEvent(job_id, context.clock(), "info", message, who=request.who, requested_by=request.requested_by)
     events.add(connection, event)
 
 
 def note_asking_run(connection: Connection, context: Context, request: ChangeRequest, pipeline: Pipeline) -> None:
-    """Write down who has asked for the runs that follow from a change, also that nobody is named."""
+    """Record who has requested the runs that follow from a change, even if that is unknown."""
     asking_runs.put(connection, pipeline.job_id, context.clock(), request.asking_run)
 
 
@@ -201,7 +201,8 @@ def record_answer(
     content: BaseModel | None,
     changed: Pipeline | None = None,
 ) -> Response:
-    """Return the answer to a change that is made in this transaction, kept under the request's key if it has one."""
+    """Return the answer to a change that is made in this transaction, and store it under the request's key if it has
+    one."""
     body = b"" if content is None else content.model_dump_json().encode()
     answer = KeptAnswer(request.digest, status, None if changed is None else etag(changed), body)
     if request.key is not None:
@@ -250,7 +251,8 @@ async def _change_request(
 
 
 def _caller(request: Request, requested_by: str | None) -> str:
-    """Return who sends a request: the token's name, on whose behalf or else the client's own name, and its address."""
+    """Return the sender of a request: the token's name, the person on whose behalf it acts or the client's own name,
+    and its address."""
     agent = "".join(filter(str.isprintable, request.headers.get("user-agent", "")))[:_MOST_OF_AGENT].strip()
     agent = requested_by or agent
     client = f"{agent or 'the API caller'} at {request.client.host}" if request.client else agent or "the API caller"
@@ -281,9 +283,9 @@ def rehearse(
     rollback: answers.Rollback | None = None,
     remarks: Sequence[str] = (),
 ) -> Response:
-    """Make a change, say what it comes to, and undo it; refused as the change itself would be. `change` gives what was
-    there before, and what is desired afterwards; `upgrade` is what becomes of the state, where that is known. `change`
-    may add to the `remarks`."""
+    """Make a change, return its effects, and undo it; raise the errors of the change itself. `change` returns the
+    previous and the desired state; `upgrade` is the effect on the state, if known. `change` may add to the `remarks`.
+    """
     with context.database.rehearsing() as connection:
         before, after = change(connection)
         effects = (
@@ -336,7 +338,7 @@ def _restored(connection: Connection, pipeline: Pipeline) -> int | None:
 
 
 def _certificates(connection: Connection, context: Context, record: JobRecord, *, is_deleted: bool) -> tuple[str, ...]:
-    """Return the gate certificates that a change voids, each with the run of the DAG that holds it."""
+    """Return the gate certificates that a change voids, each with the DAG run that holds it."""
     voided = (
         certificates.would_void(connection, record.pipeline.id, None)
         if is_deleted
@@ -351,5 +353,5 @@ def certificate_names(voided: Sequence[Certificate]) -> tuple[str, ...]:
 
 
 def upgraded(connection: Connection, pipeline_id: str) -> list[int]:
-    """Return the versions that took over the state of the one before; a fork's first had nothing to save."""
+    """Return the versions that took over the previous state; a fork's first version had nothing to save."""
     return [number for number in versions.upgraded(connection, pipeline_id) if number > 1]

@@ -52,7 +52,7 @@ def openapi(request: Request) -> JSONResponse:
 
 @ROUTER.get("/ui")
 def page() -> HTMLResponse:
-    """Return a page that shows the description, and sends requests."""
+    """Return a page that shows the description, and can send requests."""
     return HTMLResponse(_HTML, headers={"Content-Security-Policy": _POLICY})
 
 
@@ -70,13 +70,13 @@ def asset(asset: Literal["swagger-ui.css", "swagger-ui-bundle.js"]) -> FileRespo
 
 @SHORTCUT.get("/docs")
 def docs() -> RedirectResponse:
-    """Redirect from the path where people look for the page first."""
+    """Redirect from the path where users look for the page first."""
     return RedirectResponse(PAGE)
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """Return the description of an application: FastAPI's, and who is let in where, and in which shape problems
-    come."""
+    """Return FastAPI's description of an application, with the tokens that each route needs and the form of
+    problems."""
     described = app.openapi()
     described.setdefault("components", {})["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     for path, operations in described["paths"].items():

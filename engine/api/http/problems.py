@@ -134,7 +134,8 @@ class RefusedPlanError(PipelineIncompatibleError):
 
 
 def refuse_unless_accepted(plan: ShownUpgrade, accepted: str | None, wording: Wording) -> None:
-    """Raise RefusedPlanError if a plan cannot be done, loses what was not accepted, or is not the plan that was."""
+    """Raise RefusedPlanError if a plan cannot be carried out, loses something that was not accepted, or is not the
+    accepted one."""
     refused = why_not(plan, accepted, plan.text, wording)
     if refused is None and accepted not in (None, plan.id):
         message = f"{accepted} is not the plan of this change, which is {plan.id} and loses nothing\n{plan.text}"
@@ -161,18 +162,18 @@ def problem_of(error: EngineError) -> Problem:
 
 
 def answer(problem: Problem) -> JSONResponse:
-    """Return the HTTP answer that carries a problem."""
+    """Return the HTTP answer for a problem."""
     headers = {"WWW-Authenticate": "Bearer"} if problem.status == HTTPStatus.UNAUTHORIZED else None
     return JSONResponse(problem.model_dump(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the problems with which a route may answer, as its description has them."""
+    """Return the problems with which a route may answer, for its description."""
     return {status: {"model": Problem, "description": _MEANINGS[HTTPStatus(status)]} for status in statuses}
 
 
 def install(app: FastAPI) -> None:
-    """Make every error of an application leave it as a problem."""
+    """Turn every error of an application into a problem."""
     app.add_exception_handler(EngineError, _on_engine_error)
     app.add_exception_handler(OperationalError, _on_database)
     app.add_exception_handler(RequestValidationError, _on_invalid)
@@ -254,8 +255,8 @@ def _on_bug(request: Request, error: Exception) -> JSONResponse:
 
 
 def near_field(route: object, place: Sequence[str | int]) -> str | None:
-    """Return the hint for an unknown field of a request's body: the known field most like it, or all that are known;
-    None where the body has no model. `place` is where Pydantic has found it, such as `("body", "udfs", 0, "kind")`."""
+    """Return the hint for an unknown field of a request's body: the most similar known field, or all known fields; None
+    if the body has no model. `place` is Pydantic's location, such as `("body", "udfs", 0, "kind")`."""
     body = route.body_field if isinstance(route, APIRoute) else None
     if body is None or not place or place[0] != "body":
         return None
@@ -272,7 +273,7 @@ def _annotations(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that are anywhere in an annotation, such as that of a list or a union."""
+    """Yield the models anywhere in an annotation, such as that of a list or a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -314,8 +315,8 @@ _COMPARED = {
 
 
 def describe_fault(fault: Mapping[str, Any], content_type: str | None = None) -> str:
-    """Return one thing that is wrong, as Pydantic tells of it. A kind that is not known here keeps Pydantic's words.
-    A body that is not sent as JSON is not read: `content_type` is what it was sent as, without parameters."""
+    """Return the description of one of Pydantic's errors. A kind that is unknown here keeps Pydantic's text. A body
+    that is not sent as JSON is not read: `content_type` is the sent type, without parameters."""
     kind, bounds = fault["type"], fault.get("ctx") or {}
     name = _name(fault["loc"])
     if tuple(fault["loc"]) == ("body",) and isinstance(fault.get("input"), bytes):
@@ -354,12 +355,12 @@ def _expected(kind: str, bounds: Mapping[str, Any]) -> str | None:
 
 
 def _name(place: Sequence[str | int]) -> str:
-    """Return a field as its sender knows it: without the part of the request that it is in."""
+    """Return a field by the name that its sender uses: without the part of the request that contains it."""
     return ".".join(map(str, place[1:])) or f"the {place[0]}"
 
 
 def _and_is(fault: Mapping[str, Any]) -> str:
-    """Return the value, where it is short and cannot be a secret."""
+    """Return the value, if it is short and cannot be a secret."""
     value = fault.get("input")
     parts = [str(part).lower() for part in fault["loc"]]
     if len(parts) < 2 or any(word in part for part in parts for word in _SECRET):

@@ -40,7 +40,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 def near_name(name: str, known: Collection[str], without: str) -> str:
-    """Return the hint for a name that is not known: the one that is most like it, or all there are."""
+    """Return the hint for an unknown name: the most similar one, or all names."""
     near = get_close_matches(name.lower(), list(known), n=1)
     if near:
         return f"did you mean {near[0]!r}?"
@@ -51,7 +51,7 @@ def near_name(name: str, known: Collection[str], without: str) -> str:
 
 
 def _parameters(route: APIRoute) -> frozenset[str]:
-    """Return the names of the query parameters of a route and of what it depends on."""
+    """Return the names of the query parameters of a route and of its dependencies."""
     return frozenset(field.alias for field in get_flat_params(route.dependant) if isinstance(field.field_info, Query))
 
 
@@ -59,7 +59,7 @@ _DAY_OR_MICROS = re.compile(r"[0-9]{8}")
 
 
 def read_instant(name: str, text: str) -> datetime:
-    """Return an instant as it was asked about; one without a zone is in UTC."""
+    """Return the requested instant; one without a zone is in UTC."""
     if _DAY_OR_MICROS.fullmatch(text):
         # a day without dashes is ISO 8601, too: as microseconds it would open every gate
         raise RequestError(

@@ -33,7 +33,7 @@ _PROBLEM = {
 
 
 def limited(base: Any) -> Any:
-    """Return a protocol of uvicorn's, of either of its parsers, that gives up requests that are slow to arrive."""
+    """Return a protocol of uvicorn, with either of its parsers, that ends requests that arrive too slowly."""
 
     class LimitedProtocol(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **more: Any) -> None:
@@ -50,12 +50,12 @@ def limited(base: Any) -> Any:
             super().connection_lost(exc)
 
         def on_message_begin(self) -> None:
-            """Note that httptools has read the first byte of a request."""
+            """Record that httptools has read the first byte of a request."""
             self._is_half = True
             super().on_message_begin()
 
         def on_message_complete(self) -> None:
-            """Note that httptools has read the last byte of a request."""
+            """Record that httptools has read the last byte of a request."""
             self._is_half = False
             super().on_message_complete()
 

@@ -46,7 +46,7 @@ class _Asset:
 
 @ROUTER.get("/")
 def page(request: Request) -> Response:
-    """Return the page itself."""
+    """Return the HTML page."""
     return _answer(request, "index.html", _FRESH)
 
 
@@ -58,7 +58,7 @@ def asset(request: Request, name: str) -> Response:
 
 @cache
 def _assets() -> Mapping[str, _Asset]:
-    """Return all files that were built, by their paths; others are not served, whatever a request names."""
+    """Return all built files, by their paths; others are not served, whatever a request names."""
     return {path.relative_to(BUILT).as_posix(): _read(path) for path in BUILT.rglob("*") if path.is_file()}
 
 

@@ -63,7 +63,7 @@ class Cursor:
 
     @classmethod
     def read(cls, text: str) -> Cursor:
-        """Return a cursor that was sent back."""
+        """Parse a cursor that a client sends back."""
         parts = _CURSOR.fullmatch(text)
         if parts is None:
             raise RequestError("the cursor is none of this control plane's", hint="leave it out, to start over")
@@ -110,7 +110,7 @@ class EventStream(Response):
         self._pieces = pieces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until there is no more, or nobody reads."""
+        """Send until the stream ends, or the client leaves."""
         sending = asyncio.create_task(self._send(send))
         leaving = asyncio.create_task(_gone(receive))
         try:
@@ -179,7 +179,7 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
 
 
 def read(database: Database, last_calls: LastCalls, number: int) -> News:
-    """Read what has changed since a number, in one view of the store."""
+    """Return the changes since a number, in one view of the store."""
     with database.reading() as connection:
         log = stored_changes.log(connection)
         news = stored_changes.since(connection, number)
@@ -218,7 +218,7 @@ def _start(feed: ChangeFeed, asked: Cursor | None) -> tuple[Cursor, bool]:
 
 
 async def _wait(feed: ChangeFeed, number: int, seconds: float, request: Request) -> None:
-    """Wait for a change after a number, for so long at most, and for as long as who asks is let in."""
+    """Wait for a change after a number, up to a timeout, and while the caller's token is valid."""
     loop = asyncio.get_running_loop()
     end, seen = loop.time() + seconds, number
     while await feed.wait(seen, end - loop.time()) and not feed.after(number) and is_let_in(request):
@@ -232,6 +232,6 @@ def _events(log: str, items: Sequence[FeedItem]) -> str:
 
 
 async def _gone(receive: Receive) -> None:
-    """Return when the reader has left."""
+    """Wait until the reader has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

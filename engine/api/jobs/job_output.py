@@ -173,8 +173,7 @@ class ShownRows:
 
 
 def read_shown(record: JobRecord, directory: Path | None, after: str | None, limit: int) -> ShownRows:
-    """Return the rows that a preview sink keeps in its directory and that have come since a cursor, at most so many;
-    the newest without one."""
+    """Return the stored rows of a preview sink since a cursor, up to a limit; the newest without a cursor."""
     is_at_rest = record.status.state.is_terminal and is_settled(record.pipeline, record.status)
     rows = PreviewRows(0, ()) if directory is None else read_preview(directory)
     fresh = rows.lines[-limit:] if after is None else rows.after(int(after))
@@ -186,8 +185,8 @@ def read_shown(record: JobRecord, directory: Path | None, after: str | None, lim
 
 
 def shown_directory(context: Context, record: JobRecord, table: str | None) -> Path | None:
-    """Return the folder of a preview sink's rows; None before it has any. Refuse an unknown table, or an omitted one if
-    there are several."""
+    """Return the folder of a preview sink's rows; None before it has any. Raise for an unknown table, or an omitted one
+    if there are several."""
     directory = _directory(StatePaths(context.directory.state(record.pipeline.id)).sinks, table)
     if table is not None and directory is not None and not directory.exists():
         _refuse_other(table, record.status.progress)
@@ -197,9 +196,9 @@ def shown_directory(context: Context, record: JobRecord, table: str | None) -> P
 def shown_directories(context: Context, record: JobRecord) -> Mapping[str, Path]:
     """Return the folders of all preview sinks of a pipeline that have rows, by table.
 
-    The first report of an epoch says which table a folder belongs to. Before that, a plain name can be read off the
-    folder; a folder with another name is left out until the job rests, since its rows would appear under two names.
-    """
+    The first report of an epoch tells which table a folder belongs to. Before that, a plain name can be read off the
+    folder; a folder with another name is left out until the job has stopped, since its rows would appear under two
+    names."""
     names = {safe_name(name): name for name in record.status.progress.sinks}
     sinks = StatePaths(context.directory.state(record.pipeline.id)).sinks
     shown = {}
@@ -224,7 +223,7 @@ def _directory(sinks: Path, table: str | None) -> Path | None:
 
 
 def _refuse_other(table: str, progress: Progress) -> None:
-    """Refuse a table that is no sink, as far as that is known: nobody would ever see a row of it."""
+    """Raise for a table that is no sink, as far as that is known: it would never have rows."""
     names = sorted(progress.sinks)
     if names and safe_name(table) not in map(safe_name, names):
         raise SinkNotFoundError(f"the pipeline has no sink {table!r}", hint=f"its sinks are {', '.join(names)}")

@@ -136,7 +136,7 @@ def list_checkpoint_groups(
 
 
 def _rates(newest: Sequence[EpochReport], now: datetime) -> Iterator[tuple[int, float, Mapping[str, TableFigures]]]:
-    """Yield each epoch's commit time, the seconds since the commit before, and its figures; oldest first."""
+    """Yield each epoch's commit time, the seconds since the previous commit, and its figures; oldest first."""
     for before, report in pairwise(reversed(newest)):
         seconds = (report.at - before.at).total_seconds()
         if report.at >= now - _KEPT_FOR and seconds > 0:
@@ -148,7 +148,7 @@ def _groups(
     tables: Mapping[str, int],
     rates: Sequence[tuple[int, float, Mapping[str, TableFigures]]],
 ) -> list[MetricGroup]:
-    """Return the rates of a source or sink that is at one place of the plan."""
+    """Return the rates of a source or sink that appears once in the plan."""
     table, is_read = table_of(node), node["operator"] == "Scan"
     if table is None or tables[table] > 1:
         return []
@@ -249,7 +249,7 @@ def read_log(
 
 
 def read_job(connection: Connection, pipeline: str, job: str) -> JobRecord:
-    """Return all that is written down of a pipeline's job; refused when it has no such job."""
+    """Return the record of a pipeline's job; raise if it has no such job."""
     record = read_record(connection, pipeline)
     if record.status.job_id != job:
         raise PipelineNotFoundError(f"the pipeline has no job {job!r}")

@@ -89,7 +89,7 @@ class Fault(Message):
     cause: str | None = None
 
     def to_failure(self) -> Failure:
-        """Return the failure as it is stored."""
+        """Return the failure in the form of the store."""
         return Failure(self.code, self.message, self.hint, read_cause(self.cause))
 
 
@@ -135,8 +135,8 @@ def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Reques
 
 
 def _note_call(context: Context, request: Request, job: str, generation: int) -> tuple[Run, Status]:
-    """Return the run that calls, and its job. That it lives is noted before anything is written: it is no fault of
-    the run that the database has no room."""
+    """Return the run that calls, and its job. Its liveness is recorded before anything is written: a full database is
+    no fault of the run."""
     with context.database.reading() as connection:
         run, status = _authenticated(connection, request, job, generation)
     context.last_calls.record(job, generation, context.clock())
@@ -146,7 +146,7 @@ def _note_call(context: Context, request: Request, job: str, generation: int) ->
 def _write_news(
     job: str, generation: int, body: Heartbeat, request: Request, context: Context, *, is_stranger: bool
 ) -> tuple[Run, Status]:
-    """Write down what is new in a heartbeat; the run that calls and its job, as they were before."""
+    """Write the news of a heartbeat; return the run that calls and its job, as they were before."""
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         is_first = _is_first(run, body)
@@ -167,8 +167,8 @@ def _write_news(
 
 
 def _is_to_be_adopted(run: Run, *, is_stranger: bool) -> bool:
-    """Whether an earlier control plane has greeted the run, and nobody has asked yet which version it speaks; or it
-    speaks one that this control plane, to which it has not called before, does not."""
+    """Whether an earlier control plane has registered the run, and its protocol version was not checked yet; or it has
+    a version that this control plane, which it calls for the first time, does not support."""
     return run.wire is None or (is_stranger and not is_spoken(run.wire))
 
 
@@ -194,8 +194,8 @@ def goodbye(job: str, generation: Generation, body: Farewell, request: Request, 
 
 
 def hear_left_goodbye(context: Context, run: Run) -> bool:
-    """Take in the last word of a driver that is gone, as if it had been said: nobody had answered, and it was left
-    behind. Whether there was one."""
+    """Process the exit message that a driver has left because no control plane answered; return whether there was
+    one."""
     lock = context.directory.driver_lock(run.pipeline_id)
     if (content := left_goodbye(lock, run.generation)) is None:
         return False
@@ -218,7 +218,7 @@ def hear_left_goodbye(context: Context, run: Run) -> bool:
 def _take_leave(
     connection: Connection, run: Run, status: Status, body: Farewell, context: Context
 ) -> Sequence[EpochReport]:
-    """Write down how a run has ended, and what it had not told yet; what of its epochs is new."""
+    """Record how a run has ended, and its last reports; return the new epochs."""
     failure = None if body.error is None else body.error.to_failure()
     runs.set_goodbye(connection, run, Goodbye(body.outcome, failure))
     committed = _advance(connection, run, status, body.reports, context)
@@ -227,7 +227,7 @@ def _take_leave(
 
 
 def _authenticated(connection: Connection, request: Request, job: str, generation: int) -> tuple[Run, Status]:
-    """Return the run that calls, if it shows its secret, and the job that it is of."""
+    """Return the run that calls, if it shows its secret, and its job."""
     call = read_call(connection, job, generation)
     if call is None or not hmac.compare_digest(hash_key(bearer(request.headers)), call[0].key_hash):
         raise AuthError(
@@ -239,8 +239,8 @@ def _authenticated(connection: Connection, request: Request, job: str, generatio
 def _advance(
     connection: Connection, run: Run, status: Status, reports: tuple[EpochReport, ...], context: Context
 ) -> Sequence[EpochReport]:
-    """Write down what was committed; what of it is new. Reports that come twice, or late, move nothing back; those of a
-    run that has been replaced, or was seen to be gone, say nothing of the state as it is now."""
+    """Record the committed epochs; return the new ones. Reports that are repeated, or late, never move the progress
+    back; those of a run that was replaced, or has ended, do not describe the current state."""
     if not reports or _is_replaced(run, status):
         return ()
     epochs = sorted(reports, key=lambda report: report.epoch)
@@ -260,19 +260,19 @@ def _advance(
 
 
 def _note_late(connection: Connection, run: Run, status: Status, late: Sequence[Late]) -> None:
-    """Write down what came late, for those who want to hear of it."""
+    """Store late rows, for the consumers of them."""
     if late and not _is_replaced(run, status):
         batches = [LateBatch(each.lineage, each.epoch, each.sinks) for each in late]
         late_batches.add(connection, run.pipeline_id, batches)
 
 
 def _is_replaced(run: Run, status: Status) -> bool:
-    """Whether what the run says is of no state that there is now."""
+    """Whether the run reports about a state that no longer exists."""
     return status.generation != run.generation or run.ended_at is not None
 
 
 def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_first: bool = False) -> None:
-    """Tell of the start of a run that has come up, and of its epochs, where somebody wants to hear of it."""
+    """Emit traces of the start of a run that has come up, and of its epochs, if they are enabled."""
     if context.tell_span is None or not (is_first or committed):
         return
     with context.database.reading() as connection:
@@ -284,7 +284,7 @@ def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_fi
 
 
 def _stop_of(context: Context, run: Run, status: Status) -> StopMode:
-    """Return how the pipeline is to stop; looked up only where a run's orders depend on it."""
+    """Return how the pipeline is to stop; looked up only if a run's commands depend on it."""
     if status.state is not State.CHECKPOINT_STOPPING:
         return "none"
     with context.database.reading() as connection:

@@ -85,7 +85,7 @@ def list_all(
 
 
 def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, str]) -> answers.Watermark:
-    """Return the answer once more, in the transaction that keeps the certificate: the state may have been given up
+    """Return the answer again, in the transaction that stores the certificate: the state may have been discarded
     since."""
     with context.database.writing() as connection:
         record = read_record(connection, pipeline_id)
@@ -115,7 +115,7 @@ def _certify(context: Context, pipeline_id: str, gate: Gate, asker: tuple[str, s
 
 
 async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: float) -> Reading:
-    """Return the pipeline as soon as it has come so far, or as it is when the time is over."""
+    """Return the pipeline once it has passed the gate, or its current state at the timeout."""
     wait = context.changes.watch(pipeline_id, lambda reading: is_final(reading, gate))
     try:
         reading = await _read(context, pipeline_id)
@@ -135,8 +135,8 @@ async def _read(context: Context, pipeline: str) -> Reading:
 
 
 def read_all(database: Database, asked: Sequence[str]) -> Mapping[str, Reading | Exception]:
-    """Read pipelines, by id or by name, as those who wait for them look at them: with as many statements for many as
-    for one. One that does not exist is an error in its place."""
+    """Read pipelines, by id or by name, for the requests that wait for them: the number of statements does not depend
+    on the number of pipelines. A missing one is an error in its place."""
     with database.reading() as connection:
         records = read_named(connection, asked)
         given_up = giving_up_state(connection, list(records.values()))
@@ -145,7 +145,8 @@ def read_all(database: Database, asked: Sequence[str]) -> Mapping[str, Reading |
 
 
 def is_final(reading: Reading, gate: Gate | None) -> bool:
-    """Whether there is nothing more to wait for: the gate is passed, or the job rests. Refused when it can never be."""
+    """Whether there is nothing more to wait for: the gate is passed, or the job has stopped. Raise if it can never be
+    passed."""
     status = reading.record.status
     if gate is None or (status.state is State.FINISHED and not reading.is_state_given_up):
         return True

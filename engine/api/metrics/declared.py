@@ -25,7 +25,7 @@ class Metric:
 
 
 def _counter(name: str, meaning: str, labels: tuple[str, ...] = ()) -> Metric:
-    """Declare a metric that only grows, except for a restart from 0."""
+    """Declare a metric that only grows, until a restart from 0."""
     return Metric(name, "counter", meaning, labels)
 
 

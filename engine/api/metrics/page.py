@@ -47,7 +47,7 @@ def install(app: FastAPI, context: Context) -> None:
 
 @ROUTER.get(METRICS_PATH)
 def metrics(request: Request) -> Response:
-    """Show all figures in the format of Prometheus, or in that of OpenMetrics if it is asked for."""
+    """Show all figures in the format of Prometheus, or in that of OpenMetrics on request."""
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     return Response(encode(request.app.state.metrics), media_type=content_type)
 
@@ -70,7 +70,7 @@ class OwnMetrics(Collector):
         return ()
 
     def collect(self) -> Iterable[Family]:
-        """Return the sizes as they are now."""
+        """Return the current sizes."""
         families, database = Families(), self.context.directory.database
         for file, path in (("main", database), ("log", database.with_name(f"{database.name}-wal"))):
             families.add(declared.DATABASE_BYTES, path.stat().st_size if path.exists() else 0, file)
@@ -158,7 +158,7 @@ class JobMetrics(Collector):
         return ()
 
     def collect(self) -> Iterable[Family]:
-        """Read the figures of all jobs in one query, and what is known of their runs."""
+        """Read the figures of all jobs in one query, and what is known about their runs."""
         begin = time.perf_counter()
         families, now = Families(), self.context.clock()
         drivers = 0
@@ -272,5 +272,5 @@ def _add_newest(families: Families, figures: JobFigures) -> None:
 
 
 def _lag(instant: datetime | None, now: datetime) -> float | None:
-    """Return how far an instant is behind, or None if it is not known or the input has ended."""
+    """Return how far an instant is behind, or None if it is unknown or the input has ended."""
     return None if instant is None or instant >= FAR_FUTURE else (now - instant).total_seconds()

@@ -246,7 +246,7 @@ def _advance(
 
 
 def _check(connection: Connection, record: JobRecord) -> None:
-    """Refuse a pipeline that is not at rest and does not simply run: what is to become of it is not settled."""
+    """Raise for a pipeline that is neither stopped nor simply running: its future is not decided."""
     pipeline, status = record.pipeline, record.status
     if status.state not in (State.RUNNING, State.STOPPED) or not is_settled(pipeline, status):
         raise PipelineBusyError(
@@ -266,7 +266,7 @@ def _check(connection: Connection, record: JobRecord) -> None:
 
 
 def _check_free(text: str, pipeline_id: str) -> None:
-    """Refuse a place that cannot be reached, or that holds something else, before anything stops."""
+    """Raise for a location that cannot be reached, or that has other content, before anything stops."""
     from engine.checkpoints.places import open_place  # noqa: PLC0415 - it brings what a server need not have
     from engine.checkpoints.whole_state import check_free  # noqa: PLC0415
 

@@ -84,11 +84,11 @@ class AirflowEvents:
         )
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._http.close()
 
     def place(self) -> AssetPlace:
-        """Return the asset; refused where Airflow knows none of that name or URI."""
+        """Return the asset; raise if Airflow has none of that name or URI."""
         for parameter in ("uri_pattern", "name_pattern"):
             query: dict[str, str | int] = {parameter: self.push.asset, "limit": _PAGE}
             for asset in _listed(self._get("/api/v2/assets", query), "assets"):
@@ -101,7 +101,7 @@ class AirflowEvents:
         )
 
     def find(self, place: AssetPlace, delivery: str, after: int, since: datetime | None = None) -> StoredEvent | None:
-        """Return the event of a delivery that came after another event, and not long before an instant."""
+        """Return the event of a delivery that was created after another event, and not long before an instant."""
         if place.newest <= after:
             return None
         for number in range(_PAGES):
@@ -124,7 +124,7 @@ class AirflowEvents:
         )
 
     def tell(self, place: AssetPlace, key: str | None, extra: Mapping[str, object]) -> int | None:
-        """Make an event of the asset, with a partition key or without; its number, if Airflow says it."""
+        """Create an event of the asset, with a partition key or without; return its number, if Airflow reports it."""
         body = {"asset_id": place.id, "extra": extra, **({} if key is None else {"partition_key": key})}
         answer = self._authorized("POST", "/api/v2/assets/events", body)
         if answer.status_code >= 500:
@@ -157,7 +157,7 @@ class AirflowEvents:
         return answer
 
     def _log_in(self) -> str:
-        """Return a token: that which was given, or one that Airflow gives to the user, or to anybody."""
+        """Return a token: the configured one, or one that Airflow gives to the user, or to anyone."""
         push = self.push
         login = fill_in(
             _Login(
@@ -186,7 +186,7 @@ class AirflowEvents:
         return token
 
     def _send(self, method: str, path: str, body: Mapping[str, object] | None, token: str | None) -> httpx.Response:
-        """Return an answer, whatever it is."""
+        """Return an answer, whatever its status."""
         try:
             target = check_url(f"{self.push.url}{path}", self._environ(), self._lookup)
         except TargetUnavailableError as error:
@@ -234,8 +234,7 @@ class AirflowEvents:
         raise PushRefusedError(words, hint=hint)
 
     def _said(self, answer: httpx.Response) -> str:
-        """Return the beginning of an answer, without the secrets that were sent: who refuses a request may repeat
-        it."""
+        """Return the beginning of an answer, without the secrets that were sent: a refusal may repeat the request."""
         text = answer.text
         for secret in sorted(self._sent - {""}, key=len, reverse=True):
             for spelled in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
@@ -261,7 +260,7 @@ def _listed(answer: httpx.Response, name: str) -> list[dict[str, Any]]:
 
 
 def _is_before(event: Mapping[str, Any], since: datetime | None) -> bool:
-    """Whether an event was surely made before an instant."""
+    """Whether an event was certainly created before an instant."""
     try:
         at = datetime.fromisoformat(str(event.get("timestamp")))
     except ValueError:

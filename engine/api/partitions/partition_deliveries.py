@@ -114,7 +114,7 @@ class Deliveries(BaseModel):
 def shown(
     consumer: Consumer, record: JobRecord, pushed: Pushed | None, waiting: int, *, late_known: bool | None
 ) -> PartitionConsumer:
-    """Return a consumer as it is answered."""
+    """Return a consumer in the form of the API."""
     return PartitionConsumer(
         id=consumer.id,
         name=consumer.name,
@@ -157,7 +157,7 @@ def _push_shown(pushed: Pushed, waiting: int) -> PartitionPush:
 
 
 def delivery_shown(consumer: Consumer, delivery: Delivery, run: ParentRun | None) -> PartitionDelivery:
-    """Return a delivery as it is answered, with the run that it stands on."""
+    """Return a delivery in the form of the API, with the run of its certificate."""
     certificate = delivery.certificate
     return PartitionDelivery(
         id=delivery_id(consumer, delivery.sequence),
@@ -200,7 +200,7 @@ class _Look:
 
     @property
     def is_news(self) -> bool:
-        """Whether there is something to write down."""
+        """Whether there is something to store."""
         return bool(self.told) or self.late_seen > self.consumer.late_seen
 
 
@@ -211,7 +211,7 @@ def find(context: Context, name: str) -> Consumer:
 
 
 def give(context: Context, name: str, limit: int) -> Found:
-    """Return what a consumer has not acknowledged, and new deliveries, which are stored before they are returned."""
+    """Return the unacknowledged deliveries of a consumer, and new ones, which are stored before they are returned."""
     with context.database.reading() as connection:
         look = _look(connection, context, name, limit)
         if not look.is_news:
@@ -223,7 +223,7 @@ def give(context: Context, name: str, limit: int) -> Found:
 
 
 def described(connection: Connection, context: Context, consumer: Consumer, record: JobRecord) -> PartitionConsumer:
-    """Return a consumer as it is answered."""
+    """Return a consumer in the form of the API."""
     pushed = pushes.find(connection, consumer)
     waiting = 0 if pushed is None else waiting_for(connection, context, consumer, record)
     late_known = None
@@ -274,7 +274,7 @@ def _late(connection: Connection, consumer: Consumer, record: JobRecord) -> Sequ
 
 
 def output_reached(connection: Connection, consumer: Consumer, record: JobRecord) -> datetime | None:
-    """Return how far the output that a consumer follows is complete. Refuse if that can never be known."""
+    """Return how far the output that a consumer follows is complete. Raise if that can never be known."""
     is_given_up = is_state_given_up(connection, record)
     until = reached(Gate(EPOCH, consumer.table, consumer.by), promised(record.status, is_given_up=is_given_up))
     is_finished = record.status.state is State.FINISHED and not is_given_up
@@ -282,7 +282,7 @@ def output_reached(connection: Connection, consumer: Consumer, record: JobRecord
 
 
 def _tell(connection: Connection, context: Context, look: _Look) -> None:
-    """Write down what a consumer is told."""
+    """Store the new deliveries of a consumer."""
     consumer, at = look.consumer, context.clock()
     status, progress = look.record.status, look.record.status.progress
     offsets = offsets_of_epoch(context.directory.state(consumer.pipeline_id), progress.lineage, progress.epoch)

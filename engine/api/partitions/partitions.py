@@ -87,7 +87,7 @@ class PushRequest(Body):
     )
 
     def read(self) -> Push:
-        """Return the push that is asked for; refused when it cannot be, or would reach what pipelines may not."""
+        """Return the requested push; raise if it is impossible, or would reach an address that pipelines may not."""
         if (self.username is None) != (self.password is None) or (self.password and self.token):
             raise PushLoginError(
                 "credentials are a username with a password, or a token alone",
@@ -310,8 +310,8 @@ def _described(connection: Connection, context: Context, consumer: Consumer) -> 
 
 
 def _let_be_pushed(connection: Connection, consumer: Consumer, push: Push | None) -> None:
-    """Let deliveries be pushed there from now on; asked again for the same place, the next one is tried at once. With
-    another login, and after a time off, what is in doubt there stays so."""
+    """Set where deliveries are pushed from now on; if that is unchanged, the next one is tried immediately. With
+    another login, and after a time without pushes, uncertain deliveries stay uncertain."""
     before = pushes.find_last(connection, consumer)
     if push is None:
         if before is not None:
@@ -348,7 +348,7 @@ def _check_same(there: Consumer, wanted: Consumer, start: datetime | None) -> No
 
 
 def _check_late(connection: Connection, consumer: Consumer, record: JobRecord) -> None:
-    """Refuse to tell of late rows where nothing is known of them."""
+    """Refuse to report late rows if they are unknown."""
     if consumer.by == "output":
         raise LateRowsUnknownError(
             "in which buckets of output time late rows would have been is not known",

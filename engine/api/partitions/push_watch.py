@@ -75,8 +75,8 @@ class Pusher:
     """Whether Airflow's events were checked since this process began: the database may be a restored backup."""
 
     def step(self) -> datetime | None:
-        """Push what is next. None when more may be due at once; else when to look again, unless the pipeline comes
-        on before."""
+        """Push the next delivery. Return None if more may be due immediately; else when to try again, unless the
+        pipeline advances before."""
         context = self.context
         with context.database.reading() as connection:
             consumer = partitions.get(connection, self.name)
@@ -100,7 +100,7 @@ class Pusher:
             return self._fail(todo, error)
 
     def close(self) -> None:
-        """Let the connection to Airflow go."""
+        """Close the connection to Airflow."""
         if self._airflow is not None:
             self._airflow.close()
             self._airflow = None
@@ -146,8 +146,8 @@ class Pusher:
     def _stored(
         self, todo: _Next, airflow: AirflowEvents, place: AssetPlace, doubt: Doubt | None
     ) -> StoredEvent | None:
-        """Return the event of the delivery, if there is one: of one that is in doubt, or of one that was pushed
-        before the database was restored from a backup, which knows less than Airflow."""
+        """Return the event of the delivery, if there is one: of an uncertain one, or of one that was pushed before the
+        database was restored from a backup, which has less than Airflow."""
         if doubt is None and self._is_sure:
             return None
         consumer, delivery, state = todo.consumer, todo.delivery, todo.pushed.state
@@ -178,14 +178,13 @@ class Pusher:
         return self._airflow
 
     def _environ(self, pipeline_id: str) -> Mapping[str, str]:
-        """Return the secrets that the pipeline was deployed with, before those of the control plane's own
-        environment."""
+        """Return the secrets of the pipeline, followed by those of the control plane's own environment."""
         with self.context.database.reading() as connection:
             secrets = pipeline_secrets.read(connection, self.context.database.vault, pipeline_id)
         return {**os.environ, **{f"{SECRET_PREFIX}{name}": value for name, value in secrets.items()}}
 
     def _settle(self, todo: _Next, at: datetime | None, event: int | None = None) -> None:
-        """Acknowledge what Airflow has stored, or does not need."""
+        """Acknowledge the deliveries that Airflow has stored, or does not need."""
         with self.context.database.writing() as connection:
             consumer = _again(connection, todo)
             if todo.delivery.sequence > consumer.acked:
@@ -217,7 +216,7 @@ class Pusher:
 
 
 def _again(connection: Connection, todo: _Next) -> Consumer:
-    """Return the consumer as it is now; refused when it is another one, or its push is."""
+    """Return the current consumer; raise if it, or its push, was replaced."""
     consumer = partitions.get(connection, todo.consumer.name)
     pushed = pushes.find(connection, consumer)
     if consumer.id != todo.consumer.id or pushed is None or pushed.push != todo.pushed.push:
@@ -234,12 +233,12 @@ def _tell(
 
 
 def _meant(extra: Mapping[str, object]) -> tuple[object, object]:
-    """Return what an event says of which time bucket."""
+    """Return the kind and the key of an event, which say what happened to which time bucket."""
     return extra.get("kind"), extra.get("key")
 
 
 def _extra(todo: _Next) -> dict[str, object]:
-    """Return the content of the event: the same as that of a task that passes time buckets on."""
+    """Return the content of the event: equal to that of a task that passes time buckets on."""
     consumer, delivery, certificate = todo.consumer, todo.delivery, todo.delivery.certificate
     stands_on = None
     if certificate is not None:
@@ -301,7 +300,7 @@ class PushWatch:
     _is_over: bool = False
 
     def run(self) -> None:
-        """Look again and again until closed."""
+        """Push deliveries until closed."""
         while not self._is_over:
             try:
                 self.look()
@@ -313,7 +312,7 @@ class PushWatch:
                 self._look_again()
 
     def close(self) -> None:
-        """Make `run` return, and wait for what is on its way."""
+        """Make `run` return, and wait for the pushes in progress."""
         self._is_over = True
         self.context.pushes_changed.set()
         self._workers.shutdown(cancel_futures=True)
@@ -321,7 +320,7 @@ class PushWatch:
             followed.pusher.close()
 
     def look(self) -> None:
-        """Have those pushed of which something may be due."""
+        """Start the pushes that may be due."""
         with self.context.database.reading() as connection:
             known = dict(pushes.names(connection))
             news = columns.since(connection, self._read_until) if known else ()

@@ -35,7 +35,7 @@ class PipelinePost(JobSurroundings):
     tags: Tags | None = Field(default=None, description="Its labels, which group pipelines in lists.")
 
     def refuse_unsupported(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unsupported fields."""
         super().refuse_unsupported()
         if self.state_url is not None:
             raise UnsupportedRequestError(

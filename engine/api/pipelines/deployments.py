@@ -69,7 +69,7 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=rf"^{
 
 
 def _without_null(secret: SecretStr) -> SecretStr:
-    """Return a secret that an environment can hold."""
+    """Return the secret; raise ValueError for a null character, which an environment cannot hold."""
     if "\0" in secret.get_secret_value():
         raise ValueError("a secret has no null character")
     return secret
@@ -131,7 +131,7 @@ class Deployment(Body):
     accept_loss: PlanId | None = Field(default=None, description="The id of a plan: what it says is lost may be lost.")
 
     def to_spec(self, before: Spec) -> Spec:
-        """Return the part that makes a version, on top of the one before."""
+        """Return the fields that make a version, over those of the previous one."""
         spec = replace(before, query=self.query)
         if self.udfs is not None:
             spec = replace(spec, udfs=udf_texts(self.udfs))
@@ -170,8 +170,8 @@ def bring_about(
     must_be_new: bool = False,
     preview_until: datetime | None = None,
 ) -> Response:
-    """Do what a deployment says. One that `must_be_new` is refused when the name is taken, and is no news to clients
-    that know a single answer: its status is 200. One with `preview_until` is a preview, and kept until then."""
+    """Carry out a deployment. One that `must_be_new` is refused if the name is taken, and answers clients that expect a
+    single status with 200. One with `preview_until` is a preview, with a lease until then."""
     with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
         with context.database.reading() as connection:
             if (answer := earlier_answer(connection, context, request)) is not None:
@@ -198,7 +198,7 @@ def bring_about(
 
 
 def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> Response:
-    """Write a deployment down, unless the same request was answered meanwhile, and have it brought about."""
+    """Store a deployment, unless the same request was answered meanwhile, and start to carry it out."""
     request = intended.request
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
@@ -225,7 +225,7 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
 
 
 def _note_accepted_loss(connection: Connection, context: Context, pipeline: Pipeline, intended: _Deployment) -> None:
-    """Leave an event where something of the state is lost, which was accepted by the id of its plan."""
+    """Store an event if a part of the state is lost, which was accepted by the id of its plan."""
     shown = intended.upgrade
     if shown is None or shown.loses_nothing:
         return
@@ -273,8 +273,8 @@ def _spec_before(connection: Connection, name: str) -> Spec:
 
 
 def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, context: Context) -> _Deployment:
-    """Return the deployment with what becomes of the state that the pipeline has, where it has one and that matters.
-    To have that looked at takes a while, so it is seen first whether the state is one that stays."""
+    """Return the deployment with the effect on the existing state, if that matters. The comparison takes a while, so
+    first check whether the state stays anyway."""
     whole, planned = plan_whole(said, context)
     spec = whole.spec
     deployment = _Deployment(body, said, spec, planned, request, used=whole.used)
@@ -302,13 +302,13 @@ def _plan(name: str, body: Deployment, said: Spec, request: ChangeRequest, conte
 
 
 def _refuse_another_state(pipeline: Pipeline, current: Version, deployment: _Deployment) -> None:
-    """Refuse another query while the state that it would take over, or give up, is still to be restored."""
+    """Refuse another query while the state that it would take over, or discard, is still to be restored."""
     if not is_bound_alike(current, deployment.planned):
         intend.refuse_while_restored(pipeline)
 
 
 def _keeps_other_objects(deployment: _Deployment) -> bool:
-    """Whether the state is not that of the query, though it means the same."""
+    """Whether the state does not belong to the query, although both have the same meaning."""
     return deployment.upgrade is not None and deployment.upgrade.keeps_other_objects
 
 
@@ -324,7 +324,7 @@ def _allowed_upgrade(deployment: _Deployment) -> Upgrade | None:
 def _make(
     connection: Connection, name: str, deployment: _Deployment, context: Context
 ) -> tuple[Pipeline | None, Pipeline]:
-    """Return the pipeline that had the name, and the one that the deployment makes."""
+    """Return the pipeline that had the name, and the one that the deployment creates."""
     earlier = pipelines.find(connection, name)
     deployment.request.check(earlier)
     if deployment.must_be_new:
@@ -340,7 +340,7 @@ def _make(
 def _rehearsed(
     connection: Connection, name: str, deployment: _Deployment, context: Context, remarks: list[str]
 ) -> tuple[JobRecord | None, Pipeline]:
-    """Return all that was there under the name, and what the deployment makes of it; add what to remark of it."""
+    """Return the previous record under the name, and the result of the deployment; add remarks."""
     earlier = pipelines.find(connection, name)
     before = None if earlier is None else read_record(connection, earlier.id)
     made = _make(connection, name, deployment, context)[1]
@@ -349,7 +349,7 @@ def _rehearsed(
 
 
 def _without_effect(connection: Connection, body: Deployment, earlier: Pipeline | None, made: Pipeline) -> list[str]:
-    """Say which names for an upgrade have no effect, because no state is taken over by another query."""
+    """Describe which names for an upgrade have no effect, because no state is taken over by another query."""
     is_new_version = earlier is not None and earlier.version != made.version
     if is_new_version and versions.get(connection, made.id, made.version).upgrade is not None:
         return []
@@ -363,7 +363,7 @@ def _without_effect(connection: Connection, body: Deployment, earlier: Pipeline 
 
 
 def _create(connection: Connection, name: str, deployment: _Deployment, context: Context) -> Pipeline:
-    """Return a pipeline that was not there, with its first version and its job."""
+    """Return a new pipeline, with its first version and its job."""
     refuse_id(name)
     if deployment.preview_until is not None:
         refuse_further_preview(connection, context)
@@ -393,8 +393,7 @@ def _create(connection: Connection, name: str, deployment: _Deployment, context:
 
 
 def _redeploy(connection: Connection, earlier: Pipeline, deployment: _Deployment, context: Context) -> Pipeline:
-    """Return the pipeline after a deployment under a name that is taken, with the version that it makes, if it makes
-    one."""
+    """Return the existing pipeline after a deployment, with its new version, if it makes one."""
     record = read_record(connection, earlier.id)
     current = read_version(connection, earlier.id, earlier.version)
     body, spec, planned, now = deployment.body, deployment.spec, deployment.planned, context.clock()
@@ -448,8 +447,7 @@ def _with_savepoint(
 
 
 def _set_secrets(connection: Connection, pipeline: Pipeline, deployment: _Deployment, context: Context) -> bool:
-    """Let the pipeline have the secrets that it is deployed with, and those of what it uses; whether they are others
-    than before."""
+    """Store the secrets of the deployment, and those of the objects that it uses; return whether they have changed."""
     given, further = deployment.body.secrets, stored_secrets(connection, context, deployment.spec.query)
     if given is None and not further:
         return False

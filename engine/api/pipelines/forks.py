@@ -92,7 +92,7 @@ class _Fork:
     """Ids of the stored objects that it uses."""
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
-        """Return the pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        """Return the pipeline, with its version and its job; raise if the name or a target is taken meanwhile."""
         now, name = context.clock(), self.body.name
         origin = pipelines.get(connection, self.origin.id)  # either may have been deleted since
         stored = savepoints.get(connection, origin.id, self.stored.id)
@@ -134,7 +134,7 @@ class _Fork:
             pipeline_secrets.replace(connection, vault, pipeline.id, values, context.clock())
 
     def answer(self) -> answers.ForkOrigin:
-        """Return the origin of the fork's state, as the API has it."""
+        """Return the origin of the fork's state in the form of the API."""
         return answers.ForkOrigin(
             pipeline_id=self.origin.id,
             pipeline=self.origin.name,
@@ -178,7 +178,7 @@ def fork(
 
 
 def _plan(context: Context, request: ChangeRequest, savepoint_id: str, body: ForkRequest) -> _Fork:
-    """Check a fork wholly; refused with the reason why it cannot be done."""
+    """Validate a fork completely; raise with the reason if it cannot be made."""
     refuse_id(body.name)
     with context.database.reading() as connection:
         stored = savepoints.anywhere(connection, savepoint_id)

@@ -51,8 +51,8 @@ def show_lineage(pipeline: str, context: ContextDep) -> Lineage:
 def with_expectations(
     connection: Connection, pipeline_id: str, shown: ShownUpgrade, *, is_other_query: bool
 ) -> ShownUpgrade:
-    """Return the plan of a change with what is to be expected of it, where it is done and changes anything.
-    `is_other_query` says that another state is built."""
+    """Return the plan of a change with its expected effects, if it can be made and changes anything. `is_other_query`
+    means that another state is built."""
     if shown.is_refused or json.loads(shown.content).get("is_same"):
         return shown
     expected = _expected(connection, pipeline_id, shown, is_other_query=is_other_query)

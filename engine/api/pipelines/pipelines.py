@@ -53,7 +53,7 @@ class JobSurroundings(Body):
     scheduler_config: dict[str, Any] | None = Field(default=None, description="Must be empty: there is no scheduler.")
 
     def refuse_unsupported(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unsupported fields."""
         if self.env_vars:
             raise UnsupportedRequestError(
                 "a pipeline has no environment variables of its own",
@@ -149,7 +149,7 @@ def restart(
 
 
 def _with_interval(connection: Connection, pipeline: Pipeline, micros: int | None, context: Context) -> Pipeline:
-    """Return the pipeline with another checkpoint interval, which is a version of its own; the same one changes
+    """Return the pipeline with another checkpoint interval, which makes a version; the same interval changes
     nothing."""
     current = read_version(connection, pipeline.id, pipeline.version)
     interval = None if micros is None else timedelta(microseconds=micros)
@@ -170,7 +170,7 @@ def update(
     *,
     dry_run: bool = False,
 ) -> Response:
-    """Change what is desired of a pipeline, and say how it is now; with `dry_run` only say what would happen."""
+    """Change the desired state of a pipeline, and return the pipeline; with `dry_run` only describe the effects."""
 
     def make(connection: Connection) -> tuple[JobRecord, Pipeline]:
         record = read_record(connection, pipeline)
@@ -196,12 +196,12 @@ def update(
 
 
 def show(connection: Connection, pipeline_id: str, context: Context) -> answers.Pipeline:
-    """Return a pipeline as the database has it now."""
+    """Return the current pipeline from the database."""
     return show_record(connection, read_record(connection, pipeline_id), context)
 
 
 def show_record(connection: Connection, record: JobRecord, context: Context) -> answers.Pipeline:
-    """Return a pipeline as it was read."""
+    """Return a pipeline from its record."""
     version = versions.get(connection, record.pipeline.id, record.pipeline.version)
     return answers.pipeline(
         record,

@@ -143,7 +143,7 @@ def get_import(pipeline: str, savepoint: str, context: ContextDep) -> Response:
 
 
 def check_place(directory: DataDirectory, place: str) -> None:
-    """Refuse what is no place, or one in which the control plane keeps its own."""
+    """Raise for an invalid location, or one in which the control plane stores its own data."""
     from engine.checkpoints.places import Directory, open_place  # noqa: PLC0415 - it brings what a server need not have
 
     opened = open_place(place)
@@ -181,7 +181,7 @@ def _run_import(context: Context, fresh: Savepoint, job_id: str, place: str, who
 
 
 def _import(context: Context, fresh: Savepoint, place: str) -> str:
-    """Copy all of it; nobody sees it before that is done."""
+    """Copy the whole savepoint; it is hidden until that is done."""
     from engine.checkpoints.home import import_savepoint  # noqa: PLC0415 - it brings what a server need not have
     from engine.checkpoints.places import open_place  # noqa: PLC0415
 
@@ -214,8 +214,8 @@ def _import(context: Context, fresh: Savepoint, place: str) -> str:
 def _version_of(
     context: Context, pipeline_id: str, newest: int, folder: Path, outside: SavepointManifest
 ) -> int | None:
-    """Return the version of a pipeline whose state a savepoint from elsewhere is, if it has had one that is bound to
-    the same. The number that is written down counts only where it is the pipeline's own."""
+    """Return the version of a pipeline to which an imported savepoint's state belongs, if it has had one. The recorded
+    number counts only if the savepoint is the pipeline's own."""
     from engine.checkpoints.saved_query import read_saved_query  # noqa: PLC0415 - as above
 
     known = _histories(context.directory.state(pipeline_id))
@@ -225,7 +225,7 @@ def _version_of(
 
 
 def _histories(state: Path) -> frozenset[str]:
-    """Return the histories that have led to a state; none where there is no state."""
+    """Return the lineages that have led to a state; none if there is no state."""
     from engine.checkpoints.layout import StatePaths  # noqa: PLC0415 - as above
     from engine.checkpoints.lineage import read_lineage  # noqa: PLC0415 - as above
 
@@ -288,7 +288,7 @@ def verify(
 
 
 def begin(context: Context, stored: Savepoint, kind: TaskKind, work: Work) -> Response:
-    """Have something done with a savepoint. The same thing that is done already is waited for."""
+    """Start a task on a savepoint. If the same task is running already, wait for it."""
     if (future := start(context, stored, kind, work)) is not None:
         wait([future], context.settle_wait.total_seconds())
     task = context.holds.tasks[stored.id]

@@ -54,7 +54,7 @@ class RetentionRules(Body):
     time_zone: str = Field(default="UTC", max_length=64, description="Whose days and weeks are meant.")
 
     def policy(self) -> Retention:
-        """Return the policy; refused when it makes no sense."""
+        """Return the policy; raise if it is invalid."""
         policy = Retention(
             self.keep_last,
             self.daily,
@@ -154,7 +154,7 @@ def _set(context: Context, request: ChangeRequest, pipeline: str, policy: Retent
 
 
 def shown_retention(policy: Retention | None) -> RetentionRules:
-    """Return a policy as a body spells it."""
+    """Return a policy in the form of a request body."""
     if policy is None:
         return RetentionRules()
     return RetentionRules(
@@ -211,7 +211,7 @@ class ScheduleRules(Body):
     )
 
     def schedule(self) -> Schedule:
-        """Return the schedule itself."""
+        """Return the schedule."""
         return Schedule(self.cron, self.time_zone, tuple(self.blackout), self.drill, self.paused)
 
 
@@ -322,7 +322,7 @@ def _shown(connection: Connection, pipeline_id: str) -> SavepointSchedule:
 
 
 def _shown_schedule(stored: StoredSchedule | None, policy: Retention | None) -> SavepointSchedule:
-    """Return a schedule with a policy, as an answer says it."""
+    """Return a schedule with a policy in the form of the API."""
     retention = shown_retention(policy)
     if stored is None:
         return SavepointSchedule(retention=retention)

@@ -211,7 +211,7 @@ def _rehearse(context: Context, request: ChangeRequest, pipeline: str, stop: Sto
 
 
 def _record(connection: Connection, request: ChangeRequest, pipeline: str) -> JobRecord:
-    """Return a pipeline of whose state a savepoint can be taken now."""
+    """Return a pipeline whose state can be saved now."""
     record = read_record(connection, pipeline)
     request.check(record.pipeline)
     if record.status.state is State.RESCALING or record.pipeline.restore is not None:
@@ -223,7 +223,7 @@ def _record(connection: Connection, request: ChangeRequest, pipeline: str) -> Jo
 
 
 def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: StopMode) -> Pipeline:
-    """Return the pipeline as it is desired beside a savepoint; `none` leaves it as it is, also one that is to stop."""
+    """Return the pipeline with the requested stop; `none` changes nothing, even if it is about to stop."""
     if stop == "none":
         return record.pipeline
     by = StopRequest(request.caller, context.clock())
@@ -231,8 +231,8 @@ def _stopped(context: Context, request: ChangeRequest, record: JobRecord, stop: 
 
 
 def _again(connection: Connection, context: Context, answer: KeptAnswer) -> Response:
-    """Return the savepoint that the same request has asked for before, as it is now. An answer of an earlier version
-    may have been kept, so that no more is read of it than what names the savepoint."""
+    """Return the current savepoint of an earlier request with this key. An answer of an earlier version may be stored,
+    so only the savepoint's id is read from it."""
     content = json.loads(answer.body)
     stored = savepoints.find(connection, content["pipeline_id"], content["id"])
     return again(answer) if stored is None else _as_it_is(stored, context, {"Idempotency-Replayed": "true"})

@@ -134,7 +134,7 @@ def stay_apart(pipeline: str, request: ChangeRequestDep, context: ContextDep) ->
 def _plan(
     context: Context, row: Reprocessing, origin: JobRecord, copy: JobRecord, *, accept_other_values: bool
 ) -> _Plan:
-    """Check all of it; refused with the reason why it cannot be done."""
+    """Validate a hand-over completely; raise with the reason if it cannot be done."""
     for record in (origin, copy):
         refuse_one_at_rest(record)
         intend.refuse_while_restored(record.pipeline)
@@ -147,7 +147,7 @@ def _plan(
 
 
 def ask(connection: Connection, context: Context, request: ChangeRequest, plan: _Plan) -> Reprocessing:
-    """Write it down, unless one of the two was changed since it was planned."""
+    """Store the request, unless one of the two pipelines was changed since it was planned."""
     row, origin, copy = _pair(connection, plan.copy.pipeline.id)
     if (row, origin.pipeline, copy.pipeline) != (plan.row, plan.origin.pipeline, plan.copy.pipeline):
         raise HandOverError("one of the two has changed in between", hint="send the request again")
@@ -172,13 +172,13 @@ def ask(connection: Connection, context: Context, request: ChangeRequest, plan: 
 
 
 def _rests(record: JobRecord) -> bool:
-    """Whether a pipeline is stopped, and nobody has asked it to run since. After a hand-over the copy is left so; one
-    that runs again wants to take over once more."""
+    """Whether a pipeline is stopped, and no run is requested. A hand-over leaves the copy like this; if it runs again,
+    it is to take over once more."""
     return record.pipeline.stop != "none" or record.status.state.is_terminal
 
 
 def refuse_one_at_rest(record: JobRecord) -> None:
-    """Refuse a hand-over in which one of the two does not run."""
+    """Refuse a hand-over if one of the two pipelines does not run."""
     if _rests(record):
         raise HandOverError(
             f"pipeline {record.pipeline.name!r} is {record.status.state}, but both pipelines must run",
@@ -187,7 +187,7 @@ def refuse_one_at_rest(record: JobRecord) -> None:
 
 
 def refuse_another(connection: Connection, row: Reprocessing) -> None:
-    """Refuse two hand-overs of which one has a part of the other."""
+    """Refuse a second hand-over with one of the same pipelines."""
     for pipeline_id in (row.origin_id, row.copy_id):
         for other in reprocessings.under_way(connection, pipeline_id):
             if other.copy_id != row.copy_id:

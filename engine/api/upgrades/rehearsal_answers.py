@@ -50,7 +50,7 @@ class Rehearsal(BaseModel):
 
 
 def show(stored: StoredRehearsal, context: Context) -> Rehearsal:
-    """Return a rehearsal as the API says it."""
+    """Return a rehearsal in the form of the API."""
     failure = None
     if stored.code is not None:
         failure = RehearsalFailure(code=stored.code, message=stored.message or "", hint=stored.hint)

@@ -146,7 +146,7 @@ def stop(pipeline: str, rehearsal: str, request: ChangeRequestDep, context: Cont
 
 
 def _again(connection: Connection, context: Context, kept: dict[str, Any]) -> Response | None:
-    """Return the rehearsal that the same request has asked for before, as it is now, as long as it is kept."""
+    """Return the current rehearsal of an earlier request with this key, while it is stored."""
     stored = rehearsals.find(connection, kept["pipeline_id"], kept["id"])
     if stored is None:
         return None

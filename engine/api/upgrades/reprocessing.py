@@ -119,7 +119,7 @@ class _Plan:
     told: tuple[str, ...] = ()
 
     def make(self, connection: Connection, context: Context) -> Pipeline:
-        """Return the pipeline, with its version and its job; refused where the name or a target is taken meanwhile."""
+        """Return the pipeline, with its version and its job; raise if the name or a target is taken meanwhile."""
         now, planned = context.clock(), self.planned
         pipelines.get(connection, self.origin.id)  # it may have been deleted since
         pipeline = Pipeline(
@@ -153,7 +153,7 @@ class _Plan:
         return pipeline
 
     def _way_out(self, connection: Connection) -> str:
-        """Return the hint for a name that is taken: the pipeline may be the one that was made before."""
+        """Return the hint for a name that is taken: the pipeline may be the one that an earlier request has created."""
         row = reprocessings.find(connection, read_record(connection, self.name).pipeline.id)
         if row is None or row.origin_id != self.origin.id:
             return "give the new one another name"
@@ -206,7 +206,7 @@ def reprocess(
 
 
 def _plan(context: Context, request: ChangeRequest, pipeline: str, body: ReprocessRequest) -> _Plan:
-    """Check all of it; refused with the reason why it cannot be done."""
+    """Validate the request completely; raise with the reason if it cannot be done."""
     if body.since is None and body.start_from is None:
         raise BackfillError("no start for reading again is given", hint="name an instant, or where tables begin")
     with context.database.reading() as connection:
@@ -230,8 +230,8 @@ def _plan(context: Context, request: ChangeRequest, pipeline: str, body: Reproce
 
 
 def _refuse_the_future(settings: Mapping[str, str], now: datetime) -> None:
-    """Refuse an instant from which on there is nothing yet: every row before it would be left out, by the original too
-    once it goes on from there."""
+    """Refuse an instant in the future: every row before it would be left out, also by the original once it continues
+    from there."""
     backfill = read_run_settings(settings).backfill
     if backfill is not None and backfill.since is not None and backfill.since > now:
         raise BackfillError(
@@ -241,7 +241,7 @@ def _refuse_the_future(settings: Mapping[str, str], now: datetime) -> None:
 
 
 def _settings(of_origin: Mapping[str, str], body: ReprocessRequest) -> Mapping[str, str]:
-    """Return the settings of the original, except for what is read."""
+    """Return the settings of the original, except for those of the input."""
     kept = {name: text for name, text in of_origin.items() if name not in READS}
     since = {} if body.since is None else {"history_from": body.since}
     starts = {} if body.start_from is None else {"start_from": body.start_from}

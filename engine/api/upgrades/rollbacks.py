@@ -77,7 +77,8 @@ class _Rollback:
     ahead: tuple[SinkAhead, ...] = ()
 
     def ask(self, connection: Connection, record: JobRecord) -> Pipeline:
-        """Return the pipeline of which this is desired; refused when it was changed since this was planned."""
+        """Return the pipeline with the rollback as its desired state; raise if it was changed since the rollback was
+        planned."""
         current = record.pipeline
         if (current.id, current.version) != (self.planned.id, self.planned.version):
             raise StaleWriteError(f"pipeline {current.name!r} has changed in between", hint="send the request again")
@@ -90,7 +91,7 @@ class _Rollback:
         return intend.ask_version(current, self.version)
 
     def answer(self) -> answers.Rollback:
-        """Return the target of the rollback, as the API has it."""
+        """Return the target of the rollback in the form of the API."""
         ahead = [
             answers.SinkAhead(table=sink.table, connector=sink.connector, epochs=sink.epochs, rows=sink.rows)
             for sink in self.ahead
@@ -132,7 +133,7 @@ def rollback(
 
 
 def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int | None) -> _Rollback:
-    """Check a rollback wholly; refused with the reason why it cannot be done."""
+    """Validate a rollback completely; raise with the reason if it cannot be done."""
     pipeline, now = record.pipeline, context.clock()
     with context.database.reading() as connection:
         _refuse_unfinished(connection, pipeline)
@@ -177,8 +178,8 @@ def _plan(context: Context, request: ChangeRequest, record: JobRecord, to: int |
 
 
 def _refuse_unfinished(connection: Connection, pipeline: Pipeline) -> None:
-    """Refuse to go back while the newest version has not taken the place of the one before it: that one's state is not
-    saved yet, and what would be gone back to is an older one."""
+    """Refuse a rollback while the newest version has not replaced the one before it: that one's state is not saved yet,
+    and the rollback would use an older one."""
     intend.refuse_while_restored(pipeline)
     pending = savepoints.pending_before_versions(connection, pipeline.id)
     if any(savepoint.before_version == pipeline.version for savepoint in pending):
@@ -195,8 +196,7 @@ def _planned(context: Context, manifest: SavepointManifest, origin: Version, way
 
 
 def _placed(context: Context, pipeline_id: str, saved: Sequence[SavedState]) -> list[SavedState]:
-    """Add whether each state is behind the current one. If the current state cannot be read, all are taken to be behind
-    it."""
+    """Add whether each state is older than the current one. If the current state cannot be read, all count as older."""
     try:
         history = written_history(StatePaths(context.directory.state(pipeline_id)))
     except UnreadableStateError:
@@ -215,7 +215,7 @@ def _is_behind(context: Context, pipeline_id: str, state: SavedState, history: L
 def _ahead(
     context: Context, record: JobRecord, manifest: SavepointManifest, current: PlannedQuery
 ) -> tuple[SinkAhead, ...]:
-    """Return the sinks that cannot go back with the state, and how far they are ahead of it by now."""
+    """Return the sinks that cannot rewind with the state, and how far they are ahead of it by now."""
     paths = StatePaths(context.directory.state(record.pipeline.id))
     try:
         last = read_lineage(paths.lineage).left_at(Lineage(manifest.lineage, manifest.parents), manifest.epoch)
@@ -233,7 +233,7 @@ def _rehearsed(connection: Connection, pipeline: str, plan: _Rollback) -> tuple[
 
 
 def _store(context: Context, request: ChangeRequest, pipeline: str, plan: _Rollback) -> Response:
-    """Write a rollback down, unless the same request was answered meanwhile, and have it brought about."""
+    """Store a rollback, unless the same request was answered meanwhile, and start to carry it out."""
     with context.database.writing() as connection:
         if (answer := earlier_answer(connection, context, request)) is not None:
             return again(answer)

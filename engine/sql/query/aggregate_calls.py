@@ -56,7 +56,7 @@ class AggregateCall:
 
 
 def is_aggregate_call(node: exp.Expr) -> bool:
-    """Whether it is the bare call of an aggregate."""
+    """Whether the expression is only the call of an aggregate."""
     return isinstance(node, exp.Anonymous) and find_aggregate(node.name.lower()) is not None
 
 
@@ -73,7 +73,7 @@ def has_aggregate(nodes: Sequence[exp.Expr]) -> bool:
 
 
 def read_aggregate(node: exp.Expr) -> AggregateCall | None:
-    """Return the call of an aggregate that this is, or None."""
+    """Return the expression as the call of an aggregate, or None."""
     conditions: tuple[exp.Expr, ...] = ()
     within_group: tuple[exp.Ordered, ...] = ()
     ignores_nulls = False
@@ -147,7 +147,7 @@ class _WrittenArguments:
 
     @staticmethod
     def of(call: exp.Anonymous) -> _WrittenArguments:
-        """Return the arguments of a call. The parser hangs a clause around the last one, or puts it behind it."""
+        """Return the arguments of a call. The parser attaches a clause around the last one, or puts it after it."""
         written = _WrittenArguments(tuple(call.expressions))
         while written.arguments:
             *before, last = written.arguments
@@ -171,7 +171,7 @@ def _translate_order(item: exp.Ordered, inputs: Expressions) -> Order:
 
 
 def resolve_aggregate(function: AggregateFunction, arguments: Sequence[Expr], *, is_star: bool) -> Aggregate:
-    """Return the aggregate of those arguments, cast to what it takes."""
+    """Return the aggregate of those arguments, cast to its parameters."""
     signature = function.resolve([argument.type for argument in arguments])
     if signature is None or (is_star and not function.takes_star):
         listing = "*" if is_star else ", ".join(str(argument.type) for argument in arguments)
@@ -200,7 +200,7 @@ def _constant_of(expr: Expr) -> object:
 
 
 def distinct_rows(rows: Node, ttl: timedelta) -> Node:
-    """Return each row once: within its window if the rows carry one, else as a stream of changes."""
+    """Return each row once: within its window if the rows carry one, else as a changelog."""
     columns = pass_through(rows.schema)
     _, window_column = window_of(rows) or (None, None)
     if window_column is None:
@@ -210,7 +210,7 @@ def distinct_rows(rows: Node, ttl: timedelta) -> Node:
 
 
 def check_updating(aggregate: UpdatingAggregate) -> UpdatingAggregate:
-    """Return the aggregation over all there ever was; refused over rows of windows, which come once and never again."""
+    """Return the aggregation over all rows so far; raise over rows of windows, which arrive only once."""
     if any(isinstance(node, WindowAggregate) for node in walk(aggregate.input)):
         raise WindowMismatchError(
             "an aggregate of rows that have a window must be grouped by the window",
@@ -220,8 +220,8 @@ def check_updating(aggregate: UpdatingAggregate) -> UpdatingAggregate:
 
 
 def check_windowed(aggregate: WindowAggregate) -> WindowAggregate:
-    """Return the aggregation within windows; refused where rows change, and of different values where they cannot be
-    told apart in two steps."""
+    """Return the aggregation within windows; raise over changelog rows, and for distinct values that two steps cannot
+    compute."""
     if is_updating(aggregate.input):
         raise UpdatingQueryError(
             "a time window cannot be closed over rows that are changed afterwards",

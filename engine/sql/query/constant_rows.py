@@ -20,7 +20,7 @@ from engine.sql.text.parse import Script
 
 
 def join_values(script: Script, join: exp.Join, left: ScopedRows, values: exp.Values) -> ScopedRows:
-    """Return the rows of the left beside each of some constant rows, as far as ON is true."""
+    """Return the rows of the left side joined with some constant rows for which ON is true."""
     if str(join.method or "") or join.side or join.kind.upper() not in ("", "CROSS", "INNER") or join.args.get("using"):
         raise JoinError("VALUES take an inner join with ON", hint="write JOIN (VALUES (1, 'a')) AS t(n, name) ON ...")
     table, names = values.alias or None, [column.name for column in values.args["alias"].args.get("columns") or []]

@@ -88,7 +88,7 @@ def _column_alias(node: exp.Expr) -> str | None:
 
 
 def join_elements(script: Script, join: exp.Join, left: ScopedRows, elements: ArrayElements) -> ScopedRows:
-    """Return the rows once for every element of their array; with a left join, once with NULL when it has none."""
+    """Return the rows once for every element of their array; with a left join, once with NULL if it has none."""
     _check_kind(join)
     if elements.table and elements.table.lower() in left.scope.tables:
         raise JoinError(f"{elements.table!r} appears twice in FROM", hint="give one of them an alias")
@@ -112,7 +112,8 @@ def _check_kind(join: exp.Join) -> None:
 
 
 def _is_left_join(join: exp.Join) -> bool:
-    """Whether a row without elements stays. A left join has ON true: a row whose elements ON refuses would stay too."""
+    """Whether a row without elements stays. A left join must have ON true: a row whose elements ON rejects would stay,
+    too."""
     side, on = join.side.upper(), join.args.get("on")
     is_on_true = isinstance(on, exp.Boolean) and on.this
     if side not in ("", "LEFT") or (side and not is_on_true):
@@ -126,7 +127,7 @@ def _gives_rows(name: str) -> bool:
 
 
 def _or_null(array: Expr, element: types.Type) -> Expr:
-    """Return the array, or one with a NULL when it has no elements."""
+    """Return the array, or one with a NULL if it has no elements."""
     has_elements = make_call(">", [make_call("cardinality", [array]), Literal(0, types.BIGINT)])
     only_null = make_call("make_array", [Literal(None, element)])
     return Case(((has_elements, array),), only_null, array.type)
@@ -137,7 +138,7 @@ FromItem: TypeAlias = ScopedRows | LookupTable | ArrayElements | exp.Lateral | e
 
 
 def read_from(queries: QueryReader, select: exp.Select) -> ScopedRows:
-    """Return the rows in the FROM of a SELECT, and what their columns are called."""
+    """Return the rows in the FROM of a SELECT, and the names of their columns."""
     clause = select.args.get("from_")
     if clause is None:
         raise UnsupportedClauseError(
@@ -149,7 +150,7 @@ def read_from(queries: QueryReader, select: exp.Select) -> ScopedRows:
 
 
 def rename_columns(relation: Relation, alias: exp.Expr | None, script: Script) -> Relation:
-    """Return the relation with the names that an alias gives to its columns, if it gives any."""
+    """Return the relation with the column names of an alias, if it has any."""
     schema = relation.rows.schema
     names = names_of_alias(alias, len(schema), script)
     if not names:
@@ -209,7 +210,7 @@ def _read_item(queries: QueryReader, node: exp.Expr, *, is_first: bool, is_alone
 
 
 def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | exp.Values | None:
-    """Return an item that may look at the rows before it; None for every other."""
+    """Return an item that may read the rows before it; None for every other."""
     if isinstance(node, exp.Values) and node.args.get("alias") is not None:
         return node
     elements = read_elements(node)
@@ -219,7 +220,7 @@ def _read_behind_others(node: exp.Expr) -> ArrayElements | exp.Lateral | exp.Val
 
 
 def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
-    """Return the rows of a table or a sub-query, which stand by themselves."""
+    """Return the rows of a table or a sub-query that does not depend on others."""
     alias = node.args.get("alias")
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table) and alias is None:
         return _read_joined(queries, node.this, node.this.args.get("joins") or [], [])
@@ -247,7 +248,7 @@ def _read_rows(queries: QueryReader, node: exp.Expr) -> ScopedRows:
 
 
 def _is_table_name(node: exp.Expr) -> bool:
-    """Whether it names a table, with one part."""
+    """Whether the item is a table name with a single part."""
     return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and not node.args.get("db")
 
 
@@ -258,7 +259,7 @@ def _read_subquery(queries: QueryReader, node: exp.Subquery, alias: exp.Expr | N
 
 
 def join_lookup(clause: JoinClause, left: ScopedRows, table: LookupTable, alias: str) -> ScopedRows:
-    """Return the rows of the left, each with what the table has for its key."""
+    """Return the rows of the left, each with the table's values for its key."""
     word = clause.node.side.upper() or clause.kind_word or "INNER"
     if word not in ("LEFT", "INNER", "CROSS"):
         raise JoinError(
@@ -329,7 +330,7 @@ class ArrayUnnesting:
     array: Expr | None = None
 
     def element_of(self, node: exp.Expr, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
-        """Return the element that a call of `unnest` stands for; None for everything else."""
+        """Return the element for a call of `unnest`; None for everything else."""
         array = None if not isinstance(node, exp.Anonymous) else _array_of(node, translate)
         if array is None:
             return None
@@ -352,7 +353,7 @@ class ArrayUnnesting:
 
 
 def _array_of(call: exp.Anonymous, translate: Callable[[exp.Expr], Expr]) -> Expr | None:
-    """Return the array that a call takes apart; None for a function that gives one value."""
+    """Return the array that a call unnests; None for a function that returns one value."""
     function = find_function(call.name)
     if function is not None and function.gives_rows:
         return make_call(function.name, [translate(argument) for argument in call.expressions])

@@ -96,7 +96,7 @@ class Grouping:
     _over_calls: OverCalls | None = None
 
     def add_key(self, item: exp.Expr) -> None:
-        """Take one item of GROUP BY."""
+        """Add one item of GROUP BY."""
         if is_window_call(item):
             self._add_window_call(translate_window(item, self.script), item)
             return
@@ -164,7 +164,7 @@ class Grouping:
         return {key.expr: output_column(key) for key in self.keys}
 
     def _over_groups(self, expr: Expr, node: exp.Expr) -> Expr:
-        """Return the expression with the column of each key in the key's place."""
+        """Return the expression with each key replaced by its column."""
         columns = self._key_columns()
         if isinstance(self.window, Carried):
             for nullable in (False, True):
@@ -233,8 +233,8 @@ class Grouping:
         return Column(named.name, aggregate.type, aggregate.nullable)
 
     def build(self, item: exp.Expr) -> Node:
-        """Return the aggregation: within its window, or else over all there ever was, as a stream of changes. An
-        error is at the item."""
+        """Return the aggregation: within its window, or else over all rows so far, as a changelog. An error is at the
+        item."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
         with errors_located(self.script.position(item)):
             if self.window is None:
@@ -263,7 +263,7 @@ class OperatorHints:
     found: set[str] = field(default_factory=set)
 
     def read(self, statement: exp.Expr, script: Script) -> Iterator[EngineError]:
-        """Take the hints of a statement, and give a complaint for each that cannot be."""
+        """Read the hints of a statement, and return an error for each invalid one."""
         hints = statement.find_all(exp.Hint)
         for hint in sorted(hints, key=lambda node: int(node.meta["start"])):
             at = script.position(hint)
@@ -280,7 +280,8 @@ class OperatorHints:
                 yield error
 
     def pin(self, rows: Node, hint: exp.Hint, read: Sequence[Node]) -> Node:
-        """Return the rows of a SELECT with a hint, its operator called by that. `read` is what it reads of others."""
+        """Return the rows of a SELECT with a hint, which names its operator. `read` is what it reads of other
+        relations."""
         name = name_of(hint)
         found = _pinned(rows, name, {id(node) for node in read})
         if found is None:
@@ -305,7 +306,7 @@ def hint_of(select: exp.Expr) -> exp.Hint | None:
 
 
 def name_of(hint: exp.Hint) -> str:
-    """Return the name that a hint gives; refused when it is another hint, or no name."""
+    """Return the name that a hint gives; raise for another hint, or an invalid name."""
     written = str(hint.meta["written"])
     match = _FORM.fullmatch(written)
     text = " ".join(written.split())
@@ -321,7 +322,7 @@ def name_of(hint: exp.Hint) -> str:
 
 
 def _pinned(node: Node, name: str, read: set[int]) -> Node | None:
-    """Return the tree with the first operator from the top called so, unless that is in what is read."""
+    """Return the tree with this name for the first operator from the top, unless that is in `read`."""
     if id(node) in read:
         return None
     if is_stateful(node):

@@ -62,7 +62,7 @@ class JoinClause:
         return "" if word == "OUTER" else word
 
     def join(self, left: ScopedRows, right: ScopedRows) -> ScopedRows:
-        """Return both sides joined, by windows when they have them, else for all time."""
+        """Return both sides joined, by windows if they have them, else without a time limit."""
         kind = self._kind()
         self.refuse_repeated_table(left, right)
         right = rename_apart(right, left)
@@ -72,7 +72,7 @@ class JoinClause:
         return self.merge_shared_columns(with_nullability(joined), left, right, kind)
 
     def refuse_repeated_table(self, left: ScopedRows, right: ScopedRows) -> None:
-        """Refuse a table or alias that FROM has already."""
+        """Refuse a table or alias that FROM already has."""
         tables = left.scope.tables
         for visible in right.scope.columns:
             if visible.table and visible.table.lower() in tables:
@@ -96,7 +96,7 @@ class JoinClause:
     def merge_shared_columns(
         self, joined: ScopedRows, left: ScopedRows, right: ScopedRows, kind: JoinKind
     ) -> ScopedRows:
-        """Return the columns of USING once, and first; those of each side are still in reach under the side's name."""
+        """Return the columns of USING once, and first; those of each side are still available under the side's name."""
         names = self._shared_names(left.scope, right.scope)
         if not names:
             return joined
@@ -136,8 +136,8 @@ class JoinClause:
         return [visible.name for visible in left.shown if visible.name.lower() in names]
 
     def _equalities_of_where(self, left: ScopedRows, right: ScopedRows, scope: Scope) -> list[Expr]:
-        """Return the equalities between the two sides among the conditions of WHERE, which hold above the join as
-        well."""
+        """Return the equalities between the two sides among the conditions of WHERE, which is applied above the join,
+        too."""
         equalities: list[Expr] = []
         for node in self.where:
             try:
@@ -150,7 +150,7 @@ class JoinClause:
 
 
 def with_nullability(joined: ScopedRows) -> ScopedRows:
-    """Return the names again, with columns that an outer join may leave out marked as such."""
+    """Return the names with the columns that an outer join may leave out marked as nullable."""
     nullable = {field.name: field.nullable for field in joined.rows.schema}
     columns = tuple(
         replace(visible, column=replace(visible.column, nullable=nullable[visible.column.name]))
@@ -160,7 +160,7 @@ def with_nullability(joined: ScopedRows) -> ScopedRows:
 
 
 def _joined_column(side: Scope, name: str, joined: Scope) -> Column:
-    """Return the column of one side that a name of USING means, as it is after the join."""
+    """Return the column of one side for a name of USING, after the join."""
     column = side.resolve([name])
     assert isinstance(column, Column)
     return next(visible.column for visible in joined.columns if visible.column.name == column.name)
@@ -196,7 +196,7 @@ def equality_of(condition: Expr, left: Node, right: Node) -> Pair | None:
 def choose_join(
     left: Node, right: Node, kind: JoinKind, condition: JoinCondition, ttl: timedelta, at: TextPosition | None
 ) -> Node:
-    """Return the join that two relations take: within the window of both, or for all time when neither has one."""
+    """Return the join of two relations: within the window of both, or without a time limit if neither has one."""
     is_windowed = [window_of(side) is not None for side in (left, right)]
     if all(is_windowed):
         return _window_join(left, right, kind, condition, at)
@@ -242,7 +242,8 @@ def _window_join(left: Node, right: Node, kind: JoinKind, condition: JoinConditi
 
 
 def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: TextPosition | None) -> None:
-    """Refuse what only Spark can compute: a row that meets none is known only once each pair was tested by us."""
+    """Refuse a condition that only Spark can compute: whether a row has a match is known only once we have tested each
+    pair."""
     if split_condition(condition, left.schema, right.schema) is None:
         raise JoinError(
             "this condition is too intricate for a join without windows that is not an inner one",
@@ -252,27 +253,27 @@ def _refuse_uncomputable(left: Node, right: Node, condition: Expr, at: TextPosit
 
 
 def _reads_only(expr: Expr, side: Node) -> bool:
-    """Whether it reads columns, and only those of one side."""
+    """Whether the expression reads columns, and only those of one side."""
     names = columns_of(expr)
     return bool(names) and names <= set(side.schema.names)
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr | None:
-    """Return the condition that all of them hold; None when there is none."""
+    """Return the conjunction of conditions; None if there are none."""
     if len(conditions) < 2:
         return conditions[0] if conditions else None
     return make_call("and", conditions)
 
 
 def conjuncts(condition: Expr) -> list[Expr]:
-    """Return the conditions that must all hold for this one to hold."""
+    """Return the conjuncts of a condition."""
     if isinstance(condition, Call) and condition.function == "and":
         return [conjunct for argument in condition.arguments for conjunct in conjuncts(argument)]
     return [condition]
 
 
 def where_conditions(select: exp.Select) -> list[exp.Expr]:
-    """Return the conditions of WHERE that must all hold."""
+    """Return the conjuncts of WHERE."""
     where = select.args.get("where")
     if where is None:
         return []
@@ -280,6 +281,6 @@ def where_conditions(select: exp.Select) -> list[exp.Expr]:
 
 
 def filter_rows(rows: Node, conditions: Sequence[Expr]) -> Node:
-    """Return the rows for which all of the conditions hold."""
+    """Return the rows for which all conditions are true."""
     condition = conjunction(conditions)
     return rows if condition is None else Filter(rows, condition)

@@ -53,7 +53,7 @@ _REFUSED_WITH_GROUPS = ("order", "limit", "offset", "qualify")
 
 
 def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral: exp.Lateral) -> ScopedRows | None:
-    """Return the rows, each with those that the query gives for it; None when the query does not look at them."""
+    """Return the rows, each joined with the query's rows for it; None if the query does not read them."""
     if _depth_of(lateral) > MAX_LATERAL_DEPTH:
         raise TooLargeError(
             "LATERAL queries are nested too deeply", hint=f"at most {MAX_LATERAL_DEPTH} stand inside each other"
@@ -72,7 +72,7 @@ def join_lateral(queries: QueryReader, join: exp.Join, left: ScopedRows, lateral
 
 
 def _join_relation(query: _LateralQuery) -> ScopedRows | None:
-    """Return the rows joined to what the query reads; None when it does not look at them."""
+    """Return the rows joined to the input of the query; None if it does not read them."""
     select, outer = query.select, query.left.scope
     inner = query.queries.read_from(select).scope
     conditions = [node for node in where_conditions(select) if _looks_out(node, inner, outer)]
@@ -108,7 +108,7 @@ def _is_outer(column: exp.Column, inner: Scope, outer: Scope) -> bool:
 def _refuse_elsewhere(
     queries: QueryReader, left: ScopedRows, lateral: exp.Lateral, allowed: Sequence[exp.Expr]
 ) -> None:
-    """Refuse columns of the rows before the query that stand elsewhere than in the allowed parts."""
+    """Refuse columns of the rows before the query outside of the allowed parts."""
     inner_tables = {table.alias_or_name.lower() for table in lateral.this.find_all(exp.Table, exp.Subquery)}
     outer_tables = left.scope.tables - inner_tables
     allowed_columns = {id(column) for part in allowed for column in part.find_all(exp.Column)}
@@ -134,7 +134,7 @@ class _LateralQuery:
 
     @property
     def is_left_join(self) -> bool:
-        """Whether a row stays for which the query gives none."""
+        """Whether a row stays for which the query returns none."""
         return self.join.side.upper() == "LEFT"
 
     @property
@@ -143,7 +143,7 @@ class _LateralQuery:
         return str(self.lateral.alias)
 
     def check_join(self) -> None:
-        """Refuse the joins that cannot be made row by row."""
+        """Refuse the joins that cannot be computed row by row."""
         method, kind, side = str(self.join.method or ""), self.join.kind.upper(), self.join.side.upper()
         if method or kind not in ("", "CROSS", "INNER", "OUTER") or side not in ("", "LEFT"):
             raise JoinError(_JOINS)
@@ -153,7 +153,7 @@ class _LateralQuery:
             raise JoinError(f"{self.table!r} appears twice in FROM", hint="give one of them an alias")
 
     def join_computed(self) -> ScopedRows:
-        """Return the rows with more columns, of a query that reads nothing else."""
+        """Return the rows with more columns, for a query that reads nothing else."""
         inputs = Expressions(self.queries.script, self.left.scope)
         if any(clause and name not in ("expressions", "where") for name, clause in self.select.args.items()):
             raise UnsupportedClauseError(
@@ -174,8 +174,7 @@ class _LateralQuery:
         return Named(name_of_item(item), inputs.translate(item.unalias()))
 
     def join_aggregates(self) -> ScopedRows:
-        """Return the rows, each with the aggregates of those that match it: there is one row of them, even of
-        nothing."""
+        """Return the rows, each with the aggregates of those that match it: there is always one row of them."""
         subquery = AggregateSubquery(self.queries, self.prefix, self.left, self.select)
         values = subquery.translate()
         items = [Named(name_of_item(item), value) for item, value in zip(self.select.expressions, values, strict=True)]
@@ -183,8 +182,8 @@ class _LateralQuery:
         return self._add_columns(replace(self.left, rows=rows), with_unique_names(items))
 
     def join_rows(self) -> ScopedRows:
-        """Return the rows joined with those that the query gives, whose columns may be made of both: what reads the
-        query's rows alone is a column before the join, the rest is computed above it."""
+        """Return the rows joined with those of the query, whose columns may depend on both: what depends on the query's
+        rows alone is a column before the join, the rest is computed above it."""
         correlated = read_correlated(self.queries, self.left, self.select)
         rows, scope = correlated.source.rows, correlated.source.scope
         translate = Expressions(self.queries.script, scope).translate
@@ -203,8 +202,8 @@ class _LateralQuery:
     def _compute_above(
         self, joined: ScopedRows, items: Sequence[Named], inner_columns: dict[str, Column]
     ) -> ScopedRows:
-        """Return the joined rows with the items: those of the query's rows alone have a column, the rest is made of
-        both."""
+        """Return the joined rows with the items: those of the query's rows alone have a column, the others are computed
+        from both."""
         columns = {field.name: column_of(field) for field in joined.rows.schema}
         is_matched = None
         if self.is_left_join:
@@ -218,7 +217,7 @@ class _LateralQuery:
         return self._add_columns(joined, [Named(item.name, value_of(item)) for item in items])
 
     def _project_inner(self, rows: Node, items: Sequence[Named]) -> tuple[Node, dict[str, Column]]:
-        """Return the rows with columns for what is made of them alone, and the column of each item."""
+        """Return the rows with columns for the expressions over them alone, and the column of each item."""
         computed: list[Named] = []
         columns: dict[str, Column] = {}
         for item in items:
@@ -230,7 +229,7 @@ class _LateralQuery:
         return Project(rows, (*pass_through(rows.schema), *computed)), columns
 
     def join_groups(self, conditions: Sequence[exp.Expr], items: Sequence[exp.Expr], inner: Scope) -> ScopedRows:
-        """Return the rows joined with the groups, or distinct rows, or elements, that the query makes within each
+        """Return the rows joined with the groups, or distinct rows, or elements, that the query computes within each
         match. What the conditions compare with the rows before is added to its list and its GROUP BY."""
         self._check_groups(items)
         pairs = [self._split_equality(node, inner) for node in conditions]
@@ -247,8 +246,7 @@ class _LateralQuery:
         return self._join_with_on(replace(right, scope=Scope(right.scope.columns[:count])), equalities)
 
     def _check_groups(self, items: Sequence[exp.Expr]) -> None:
-        """Refuse a query that cannot be grouped by one more key and mean the same. The items look at the rows before
-        it."""
+        """Refuse a query that changes its meaning with one more group key. The items read the rows before it."""
         args = self.select.args
         if any(args.get(name) for name in _REFUSED_WITH_GROUPS) or self.select.find(exp.Window):
             raise self._refusal("with ORDER BY, LIMIT or OVER", "number the rows in a sub-query, and join that")
@@ -261,7 +259,7 @@ class _LateralQuery:
             raise self._refusal("that groups its rows", "select what is of those rows outside of it", items[0])
 
     def _with_keys(self, conditions: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> exp.Select:
-        """Return the query without the conditions, which selects, and groups by, the keys as well."""
+        """Return the query without the conditions, with the keys in its list and its GROUP BY."""
         keyed = self.select.copy()
         inner_conditions = [node.copy() for node in where_conditions(self.select) if node not in conditions]
         keyed.set("where", exp.Where(this=exp.and_(*inner_conditions)) if inner_conditions else None)
@@ -285,7 +283,7 @@ class _LateralQuery:
         raise self._refusal("that groups its rows", "it can in WHERE, with inner = outer", condition)
 
     def _join_with_on(self, right: ScopedRows, conditions: Sequence[Expr]) -> ScopedRows:
-        """Return both joined, where ON holds too."""
+        """Return both sides joined, where ON is true, too."""
         names = names_of_alias(self.lateral.args.get("alias"), len(right.scope.columns), self.queries.script)
         if names:
             columns = (replace(visible, alias=name) for visible, name in zip(right.scope.columns, names, strict=True))
@@ -301,7 +299,7 @@ class _LateralQuery:
         return with_nullability(ScopedRows(rows, Scope((*self.left.scope.columns, *right.scope.columns))))
 
     def _add_columns(self, source: ScopedRows, items: Sequence[Named]) -> ScopedRows:
-        """Return the rows with the values of the items, of which there is one for each, where ON holds."""
+        """Return the rows with the values of the items, one for each, where ON is true."""
         names = names_of_alias(self.lateral.args.get("alias"), len(items), self.queries.script)
         computed = [Named(f"{self.prefix}_item{number}", item.expr) for number, item in enumerate(items)]
         rows = Project(source.rows, (*pass_through(source.rows.schema), *computed))
@@ -318,7 +316,7 @@ class _LateralQuery:
         return ScopedRows(Filter(rows, on), scope)
 
     def _on_condition(self, scope: Scope) -> Expr | None:
-        """Return the condition of ON; None for none, and for ON true."""
+        """Return the condition of ON; None without one, and for ON true."""
         on = self.join.args.get("on")
         if on is None or (isinstance(on, exp.Boolean) and on.this):
             return None

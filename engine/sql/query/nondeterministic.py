@@ -27,7 +27,7 @@ from engine.sql.text.parse import Script
 
 
 def refuse_nondeterministic(rows: Node) -> None:
-    """Refuse what gives another value each time, over rows that are taken back."""
+    """Refuse nondeterministic functions over changelog rows."""
     for node in walk_once(rows):
         name = next((name for expr in _expressions_of(node) for name in _nondeterministic_in(expr)), None)
         if name is not None and any(is_updating(source) for source in inputs_of(node)):
@@ -67,7 +67,7 @@ _NAMES = (ROW_ID, RETRACT)
 
 
 def refuse_names_of_changes(rows: Node, script: Script, query: exp.Expr | None = None) -> None:
-    """Refuse a relation whose rows can be taken back and that has a column of such a name, where its query says it."""
+    """Refuse a relation with changelog rows that has a column with a reserved name, at its position in the query."""
     text = script.text.lower()
     if not any(name in text for name in _NAMES):
         return

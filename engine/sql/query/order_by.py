@@ -43,8 +43,8 @@ class SelectedRows:
     extra_columns: list[Named] = field(default_factory=list)
 
     def over(self, build: Callable[[], Node]) -> Node:
-        """Return the rows. `build` gives the relation below, and is called again once everything was translated, since
-        ORDER BY may ask it for more."""
+        """Return the rows. `build` returns the relation below, and is called again once everything was translated,
+        since ORDER BY may need more columns."""
         clauses = [name for name in _CLAUSES if self.select.args.get(name)]
         keys = distinct_on(self.select)
         if not clauses and not keys:
@@ -74,7 +74,7 @@ class SelectedRows:
             )
 
     def _over_stream(self, build: Callable[[], Node], keys: Sequence[exp.Expr]) -> Node:
-        """Return the first rows so far of all there ever were, or of those with the same values of the keys."""
+        """Return the first rows so far of all rows, or of those with equal values of the keys."""
         order_by = self.select.args.get("order")
         with errors_located(self.script.position(order_by)):
             order = read_order(order_by, self._ordering_column)
@@ -104,7 +104,7 @@ class SelectedRows:
         return self._column_of(self.translate(item) if selected is None else selected.expr)
 
     def _column_of(self, expr: Expr) -> Column:
-        """Return the column of an expression, added when nobody has selected it."""
+        """Return the column of an expression, added if it is not selected."""
         columns = (*self.columns, *self.extra_columns)
         column = next((column for column in columns if column.expr == expr), None)
         if column is None:

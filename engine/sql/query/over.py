@@ -72,7 +72,7 @@ class OverCalls:
     functions: list[NamedOver] = field(default_factory=list)
 
     def value_of(self, node: exp.Expr) -> Expr | None:
-        """Return the column that a call with OVER becomes; None for everything else."""
+        """Return the column for a call with OVER; None for everything else."""
         if not isinstance(node, exp.Window):
             return None
         try:
@@ -128,7 +128,7 @@ class OverCalls:
         return self._aggregate(written, aggregate, shape)
 
     def _is_updating_ranking(self, node: exp.Window) -> bool:
-        """Whether it ranks rows that no window holds together."""
+        """Whether the call ranks rows without a common window."""
         return self.window is None and isinstance(node.this, exp.Anonymous) and node.this.name.lower() in RANKINGS
 
     def _read_partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
@@ -244,7 +244,7 @@ def _cast(arguments: Sequence[Expr], signature: Signature) -> tuple[Expr, ...]:
 
 
 def _with_row_counts(arguments: tuple[Expr, ...], function: OverFunction) -> tuple[Expr, ...]:
-    """Return the arguments with numbers of rows as the 32 bits that Spark counts rows with."""
+    """Return the arguments with numbers of rows as 32 bits, which Spark uses for them."""
     return tuple(
         Literal(argument.value, types.Integer(32))
         if index in function.constants and isinstance(argument, Literal)
@@ -258,7 +258,7 @@ UNBOUNDED = 2**31 - 1
 
 
 def read_frame(spec: exp.Expr | None) -> Frame | None:
-    """Return the frame of an OVER; None when it says nothing."""
+    """Return the frame of an OVER; None if it has none."""
     if spec is None:
         return None
     unit = str(spec.args.get("kind") or "").lower()
@@ -310,7 +310,7 @@ class RowRange:
 
 
 def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Node:
-    """Return the rows with their places, one column for each function."""
+    """Return the rows with their ranks, one column for each function."""
     for function in functions:
         ranking = cast("Ranking", function.function)
         rows = UpdatingTop(rows, ranking, function.partition, function.order, function.name, None, ttl)
@@ -318,7 +318,7 @@ def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Nod
 
 
 def top_rows(rows: Node, columns: Sequence[Named], row_range: RowRange, ttl: timedelta) -> Node:
-    """Return the columns of the first rows of each partition; of rows without a window, they change."""
+    """Return the columns of the first rows of each partition; without a window, as changelog rows."""
     offset, limit = row_range.offset, row_range.limit
     # UpdatingTop keeps the first rows, and at least one; which of them are meant is told by their number
     number = _PLACE if offset or not limit else None
@@ -332,7 +332,7 @@ def top_rows(rows: Node, columns: Sequence[Named], row_range: RowRange, ttl: tim
 
 
 def refuse_unordered(order: Sequence[Order]) -> None:
-    """Refuse to rank rows by values that we do not compare."""
+    """Refuse to rank rows by values that cannot be compared."""
     kind = next((item.expr.type for item in order if not _has_order(item.expr.type)), None)
     if kind is not None:
         raise OverError(f"values of type {kind} have no order", hint="order by something inside them")

@@ -67,7 +67,7 @@ class Queries:
     read: list[Node] | None = None
 
     def translate(self, query: exp.Expr) -> Relation:
-        """Return the relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
+        """Return the relation that a query describes. Raise ScriptRefused with all errors."""
         complaints = Complaints()
         relation: Relation | None = None
         with complaints.collect(self.script.position(query)):
@@ -78,11 +78,11 @@ class Queries:
         return self._noted(relation)
 
     def read_from(self, select: exp.Select) -> ScopedRows:
-        """Return the rows in the FROM of a SELECT, and what their columns are called."""
+        """Return the rows in the FROM of a SELECT, and the names of their columns."""
         return read_from(self, select)
 
     def read_table(self, name: str) -> Relation:
-        """Return the CTE, table or view of that name; refused when there is none or it cannot be read."""
+        """Return the CTE, table or view of that name; raise if there is none or it cannot be read."""
         if name.lower() not in self.ctes:
             return self._noted(self.catalog.read(name))
         relation = self.ctes[name.lower()]
@@ -100,7 +100,7 @@ class Queries:
         return None if name.lower() in self.ctes else self.catalog.find_lookup(name)
 
     def _with_ctes(self, query: exp.Expr, complaints: Complaints) -> Queries:
-        """Add the CTEs of a query, each of which sees those before it."""
+        """Add the CTEs of a query, each of which can read those before it."""
         inner = replace(self, read=None)
         clause = query.args.get("with_")
         if clause is None:
@@ -117,7 +117,7 @@ class Queries:
         return queries
 
     def translate_body(self, query: exp.Expr) -> Relation:
-        """Return the relation that a query describes, once its WITH is read."""
+        """Return the relation that a query describes, after its WITH."""
         match query:
             case exp.Subquery():
                 return self.translate(query.this)
@@ -209,7 +209,7 @@ class _Select:
         return filter_rows(rows, conditions)
 
     def _translate_rows(self, rows: Node, subqueries: ScalarSubqueries) -> Node:
-        """Return the SELECT list over the rows as they are."""
+        """Return the SELECT list over rows without groups."""
         unnesting, over_calls = ArrayUnnesting(), self._over_calls(rows)
 
         def special(part: exp.Expr) -> Expr | None:
@@ -262,7 +262,7 @@ class _Select:
         return self._select(columns, grouping.value, build)
 
     def _select(self, columns: list[Named], translate: Translate, build: Callable[[], Node]) -> Node:
-        """Return the columns of what `build` gives, ordered and cut."""
+        """Return the columns of the relation that `build` returns, ordered and limited."""
         selected = SelectedRows(
             self.select, with_unique_names(columns), translate, self.script, self.queries.updating_ttl
         )

@@ -26,13 +26,13 @@ class QueryReader(Protocol):
         """For how long rows are kept that no window closes."""
 
     def translate(self, query: exp.Expr) -> Relation:
-        """Return the relation that a query describes. Raises ScriptRefused with all that is wrong in it."""
+        """Return the relation that a query describes. Raise ScriptRefused with all errors."""
 
     def read_from(self, select: exp.Select) -> ScopedRows:
-        """Return the rows in the FROM of a SELECT, and what their columns are called."""
+        """Return the rows in the FROM of a SELECT, and the names of their columns."""
 
     def read_table(self, name: str) -> Relation:
-        """Return the CTE, table or view of that name; refused when there is none or it cannot be read."""
+        """Return the CTE, table or view of that name; raise if there is none or it cannot be read."""
 
     def find_lookup(self, name: str) -> LookupTable | None:
         """Return the lookup table of that name, if it is one and no CTE."""
@@ -50,7 +50,7 @@ class SubqueryTest:
 
 
 def read_subquery_test(node: exp.Expr) -> SubqueryTest | None:
-    """Return the test that a condition is; None when it has no sub-query, or has it inside something else."""
+    """Return the condition as a test by a sub-query; None if it has none, or has it inside another expression."""
     negated = False
     while isinstance(node, exp.Paren | exp.Not):
         negated ^= isinstance(node, exp.Not)
@@ -68,8 +68,8 @@ def read_subquery_test(node: exp.Expr) -> SubqueryTest | None:
 
 
 def is_plain(query: exp.Select) -> bool:
-    """Whether a query gives its rows, or one aggregate of them, as they are: then it may look at the rows around it.
-    That equal rows come once makes no difference to a test."""
+    """Whether a query returns its rows, or one aggregate of them, without further clauses: then it may read the rows
+    around it. That it returns equal rows once makes no difference to a test."""
     clauses = ("with_", "group", "having", "order", "limit", "offset")
     if any(query.args.get(name) for name in clauses) or query.args.get("from_") is None:
         return False

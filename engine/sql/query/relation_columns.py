@@ -50,13 +50,12 @@ def cast_columns(rows: Node, columns: Sequence[tuple[str, types.Type]]) -> Node:
 
 
 def is_passed_on(projection: Named) -> bool:
-    """Whether it is a column of the input under its own name."""
+    """Whether the expression is a column of the input under its own name."""
     return isinstance(projection.expr, Column) and projection.expr.name == projection.name
 
 
 def rename_apart(side: ScopedRows, other: ScopedRows) -> ScopedRows:
-    """Return the side with columns renamed where the other has one of the same name; the scope keeps what the user
-    calls them."""
+    """Return the side with columns renamed if the other has one of the same name; the scope keeps the user's names."""
     other_names = {name.lower() for name in other.rows.schema.names}
     names = side.rows.schema.names
     if not any(name.lower() in other_names for name in names):
@@ -75,7 +74,7 @@ def rename_apart(side: ScopedRows, other: ScopedRows) -> ScopedRows:
 
 
 def fresh_name(name: str, used: Iterable[str]) -> str:
-    """Return the name with the first number behind it, from 2, that makes it a new one."""
+    """Return the name with the first number after it, from 2, that makes it unique."""
     used_names, number = {used_name.lower() for used_name in used}, 2
     while f"{name}_{number}".lower() in used_names:
         number += 1

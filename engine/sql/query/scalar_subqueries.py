@@ -83,7 +83,7 @@ class ScalarSubqueries:
         return self.values.get(id(node))
 
     def translate_in(self, nodes: Sequence[exp.Expr], outer: ScopedRows) -> None:
-        """Take the sub-queries in some expressions over the rows."""
+        """Translate the sub-queries in some expressions over the rows."""
         for node in nodes:
             for query in _subqueries_in(node):
                 with errors_located(self.queries.script.position(query)):
@@ -99,14 +99,14 @@ class ScalarSubqueries:
         self._subqueries.append(subquery)
 
     def join_to(self, rows: Node) -> Node:
-        """Return the rows with columns for the sub-queries: every row stays, whether or not there is a value for it."""
+        """Return the rows with columns for the sub-queries: every row stays, even without a value."""
         for subquery in self._subqueries:
             rows = subquery.join_to(rows)
         return rows
 
 
 def _subqueries_in(node: exp.Expr) -> Iterator[exp.Subquery]:
-    """Yield the sub-queries that stand for a value in an expression, outermost only."""
+    """Yield the sub-queries that are values in an expression, outermost only."""
     stack = [] if read_subquery_test(node) is not None else [node]
     while stack:
         part = stack.pop()
@@ -117,7 +117,8 @@ def _subqueries_in(node: exp.Expr) -> Iterator[exp.Subquery]:
 
 
 def _has_other_subqueries(part: exp.Expr) -> bool:
-    """Whether the sub-queries in it are tests, or belong to other rows: those that a query or an aggregate reads."""
+    """Whether some sub-queries in the expression are tests, or belong to other rows: those that a query or an aggregate
+    reads."""
     is_test = isinstance(part, exp.Exists | exp.Any | exp.All) or (isinstance(part, exp.In) and part.args.get("query"))
     return is_aggregate_call(part) or bool(is_test) or isinstance(part, exp.Query)
 
@@ -147,7 +148,7 @@ class AggregateSubquery:
         return [outputs.translate(item.unalias()) for item in self.select.expressions]
 
     def _aggregate_column(self, node: exp.Expr, inputs: Expressions) -> Expr | None:
-        """Return the column of an aggregate; of no rows it is NULL, or zero where it counts."""
+        """Return the column of an aggregate; over no rows it is NULL, or zero for a count."""
         call = read_aggregate(node)
         if call is None:
             return None
