@@ -23,6 +23,7 @@ from engine.connectors.single_file.connector import SINGLE_FILE
 from engine.connectors.sse.connector import SSE
 from engine.connectors.stdout import STDOUT
 from engine.connectors.webhook.connector import WEBHOOK
+from engine.connectors.websocket.connector import WEBSOCKET
 
 CONNECTORS: tuple[Connector, ...] = (
     BLACKHOLE,
@@ -39,6 +40,7 @@ CONNECTORS: tuple[Connector, ...] = (
     SSE,
     STDOUT,
     WEBHOOK,
+    WEBSOCKET,
 )
 
 UNNAMED: tuple[Connector, ...] = (REHEARSAL,)

@@ -69,7 +69,7 @@ def has_key_in_path(value: str) -> bool:
 
 
 def _is_url(value: str) -> bool:
-    return value.lower().startswith(("http://", "https://"))
+    return value.lower().startswith(("http://", "https://", "ws://", "wss://"))
 
 
 def takes_secret_in_part(info: FieldInfo) -> bool:

@@ -106,7 +106,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_connector_that_reads_is_in_these_tests() -> None:
-    with_a_server = {"kafka", "kinesis", "polling_http", "sse"}  # in tests of their own
+    with_a_server = {"kafka", "kinesis", "polling_http", "sse", "websocket"}  # in tests of their own
     readers = {connector.name for connector in CONNECTORS if "source" in connector.options}
 
     assert readers - with_a_server == {name.split(",")[0] for name in SOURCES}
@@ -146,6 +146,7 @@ FORMATS_OF = {
     "sse": LINES,
     "stdout": LINES,
     "webhook": LINES,
+    "websocket": LINES | {"raw_bytes", "avro", "protobuf"},
 }
 NOT_LOOKED_UP = {"debezium_json"}
 ONLY_LOOKED_UP = {"csv"}
