@@ -38,7 +38,7 @@ _AGAIN = frozenset({408, 425, 429})
 
 @asynccontextmanager
 async def connection(options: WebsocketOptions) -> AsyncIterator[ClientConnection]:
-    """A connection to the checked address of a host. Whatever goes wrong inside is an error of ours."""
+    """Open a connection to the checked address of a host. All errors inside become errors of ours."""
     shown = shown_url(options.endpoint)
     try:
         target = urlsplit(check_url(to_http(options.endpoint), os.environ).url)

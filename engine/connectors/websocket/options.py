@@ -20,7 +20,7 @@ _HTTP = {"ws://": "http://", "wss://": "https://"}
 
 
 def to_http(url: str) -> str:
-    """The URL of HTTP with which the connection of a WebSocket begins."""
+    """Return the URL of HTTP with which the connection of a WebSocket begins."""
     for scheme, http in _HTTP.items():
         if url.lower().startswith(scheme):
             return http + url[len(scheme) :]
