@@ -122,7 +122,7 @@ def _check_names(consent: Consent, pairs: Collection[Pair], before: Program, aft
 
 
 def _check_held_back(consent: Consent, pairs: Collection[Pair], moves: Moves) -> None:
-    """Refuse to hold back windows that would show all there is, and what has no windows to hold back."""
+    """Refuse to suppress windows that would lack nothing, and operators without windows."""
     for pair in pairs:
         move = moves.get(pair.new.number) if pair.new is not None else None
         is_useful = isinstance(move, str) or (isinstance(move, Migration) and move.held_back)
@@ -135,7 +135,7 @@ def _check_held_back(consent: Consent, pairs: Collection[Pair], moves: Moves) ->
 
 
 def _lookup_verdicts(before: Program, after: Program) -> Iterator[Verdict]:
-    """Lookup tables are asked anew for each row, so nothing of them is kept."""
+    """Yield a verdict for each lookup table: it is queried for each row, so no state depends on it."""
     for name in sorted(before.declared.keys() & after.declared.keys()):
         old, new = before.declared[name], after.declared[name]
         if (old.direction, new.direction) == ("lookup", "lookup") and old != new:
@@ -197,7 +197,7 @@ def source_numbers(
 
 
 def _is_same(old: Place, new: Place, kept: Mapping[int, int], *, has_same_meaning: bool) -> bool:
-    """Whether two places of one table are below the same operator, or have rows for the same sinks."""
+    """Whether two scans of one table are below the same operator, or provide rows for the same sinks."""
     if old.table != new.table or (has_same_meaning and old.meaning != new.meaning):
         return False
     if new.operator is not None:
@@ -213,7 +213,7 @@ def _others(place: Place, old_places: Sequence[tuple[int, Place]]) -> list[int]:
 
 
 def places_of(program: Program) -> list[Place]:
-    """Return the places of a program that read tables, in the order of Spark's sources."""
+    """Return the scans of a program, in the order of Spark's sources."""
     numbers = iter(range(len(program.operators)))
     meanings = Meanings(program.codes)
 
@@ -260,7 +260,7 @@ class _Side:
 
 
 def as_the_new_has_them(before: Program, after: Program) -> tuple[Operator, ...]:
-    """Return the operators of the old script, each by the texts of that of the new one that is the same of wider
+    """Return the operators of the old script, each with the texts of the new operator that is equal over wider
     numbers."""
     new_sides = list(_sides(after))
     names = {operator.pin for operator in before.operators} & {operator.pin for operator in after.operators} - {None}
@@ -292,8 +292,8 @@ def _aligned(old: _Side, candidates: Sequence[_Side], names: Set[str | None]) ->
 
 
 def _fit(old: _Side, names: Set[str | None], new: _Side) -> tuple[bool, bool, bool, bool, int]:
-    """Score how well a new operator fits an old one of the same canonical form; the highest is the pair that `pairs_of`
-    makes. `names` are the pinned names that both scripts have."""
+    """Score how well a new operator fits an old one of the same canonical form; `pairs_of` chooses the pair with the
+    highest score. `names` are the pinned names that both scripts have."""
     counterparts = _counterparts(old, new)
     return (
         old.operator.pin == new.operator.pin or names.isdisjoint({old.operator.pin, new.operator.pin}),
@@ -305,8 +305,8 @@ def _fit(old: _Side, names: Set[str | None], new: _Side) -> tuple[bool, bool, bo
 
 
 def _told_apart(old: Operator, candidates: Sequence[_Side]) -> Operator:
-    """Return an operator whose keys say something else of wider numbers: its texts may be those of a new one all the
-    same."""
+    """Return an operator whose keys have another meaning over wider numbers, so that its texts differ from those of any
+    new one."""
     looks = old.identity, [part.meaning for part in old.columns]
     if any(looks == (new.operator.identity, [part.meaning for part in new.operator.columns]) for new in candidates):
         return replace(old, columns=tuple(map(_of_other_numbers, old.columns)))
@@ -346,8 +346,7 @@ def _columns(old: _Side, new: _Side, alike: Sequence[_Side]) -> Iterator[Part]:
 
 
 def _as_they_are(old: _Side, new: _Side) -> Iterator[Part]:
-    """Yield the columns of an operator that cannot be moved: those that only look the same, of wider numbers, are
-    marked."""
+    """Yield the columns of an operator that cannot be migrated: those that look equal over wider numbers are marked."""
     counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
     texts = {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):

@@ -37,7 +37,7 @@ def plan_hand_over(original: Program, copy: Program, after: Program) -> UpgradeP
 
 
 def told_of_changes(after: Program) -> Iterator[str]:
-    """Yield what a user must know before a hand-over about output that is a changelog."""
+    """Yield warnings before a hand-over about output that is a changelog."""
     for write in after.writes:
         if is_updating(write.input):
             yield (
@@ -101,7 +101,7 @@ def _shared_place(old: Table, new: Table) -> str | None:
 
 
 def _groups(program: Program) -> Iterator[tuple[str, str]]:
-    """Yield the consumer groups that source tables name themselves; all others are made of the pipeline's own name."""
+    """Yield the consumer groups that source tables name explicitly; all others are derived from the pipeline's name."""
     for name in sorted(program.scans):
         group = getattr(program.tables[name].options, "group_id", None)
         if isinstance(group, str):

@@ -113,7 +113,8 @@ def _why_not_in_spark(old: Operator, new: Operator, *, is_by_pane: bool) -> str 
 
 
 def _reform_of_panes(old: Operator, new: Operator, places: tuple[int | None, ...]) -> Reform | str:
-    """Return how the shards of windows that are kept by pane continue, with every aggregate that can be kept."""
+    """Return how the shards of windows whose state is stored by pane continue, with every aggregate that can be
+    kept."""
     widened = _widened(old, new, (0,))
     if isinstance(widened, str):
         return widened
@@ -148,7 +149,7 @@ def _reform_of(old: Operator, new: Operator, after: Program) -> Reform | str:
 
 
 def _strictly(old: Operator) -> tuple[str, ...]:
-    """Return the canonical forms of an old operator's aggregates, by its own script."""
+    """Return the canonical forms of an old operator's aggregates, from its own script."""
     keys, aggregates, _ = _parts(old)
     return tuple(part.was or part.meaning for part in old.columns[len(keys) : len(keys) + len(aggregates)])
 
@@ -162,7 +163,7 @@ def _formerly(strict: Sequence[str], new: Sequence[str], places: Sequence[int | 
 
 
 def _kept_rows(old: Operator, new: Operator) -> Reform | str:
-    """Return how a join or a ranking continues with its rows, whose numbers may only become wider."""
+    """Return how a join or a ranking continues with its stored rows, whose numbers may only become wider."""
     if [part.meaning for part in old.columns] != [part.meaning for part in new.columns]:
         return ""
     widened = _widened(old, new, groups := tuple(range(len(hashed_in(new.node)))))
@@ -189,7 +190,7 @@ def _widened(old: Operator, new: Operator, groups: Sequence[int | None]) -> tupl
 
 
 def _adds_hashes(node: Node) -> bool:
-    """Whether a relation makes ids of its own for some of its rows, by hashes of what is in them."""
+    """Whether a relation derives ids for some of its rows from hashes of their values."""
     if not is_updating(node):
         return False
     return isinstance(node, Unnest) or (isinstance(node, Union) and not all(map(is_updating, node.inputs)))
@@ -212,7 +213,7 @@ def _why_not_wider(old: Operator, new: Operator, places: Sequence[int | None]) -
 
 
 def _has_floats(one: Expr, other: Expr) -> bool:
-    """Whether an expression reads something as FLOAT that another reads as DOUBLE."""
+    """Whether an expression reads a FLOAT that another one reads as DOUBLE."""
     kinds = [{part.type for part in exprs_of(expr) if isinstance(part.type, Float)} for expr in (one, other)]
     return kinds[0] != kinds[1]
 
@@ -275,7 +276,7 @@ class _Unknown:
                 self._complain(f"column {column.name} of {write.table} is NOT NULL, and would be NULL for a while")
 
     def _columns(self, node: Node) -> Collection[str]:
-        """Return the columns of a relation that are not known for a while."""
+        """Return the columns of a relation that are unknown for a while."""
         if isinstance(node, Branch):
             return self._columns(self.program.parts.branches[node.index])
         if node == self.operator.node and isinstance(node, WindowAggregate | UpdatingAggregate):
@@ -303,7 +304,7 @@ class _Unknown:
             self._complain(f"{_said(node)} reads its new {name}, which is not known for a while")
 
     def _passes_on(self, expr: Expr, unknown: Collection[str]) -> bool:
-        """Whether a value is NULL where one of these is; one that is made of them in another way is refused."""
+        """Whether a value is NULL if one of these is; other expressions over them are refused."""
         if not columns_of(expr) & {*unknown}:
             return False
         match expr:

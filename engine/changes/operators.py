@@ -130,7 +130,7 @@ def _same_columns(old: Operator, new: Operator) -> bool:
 
 
 def _keeps_the_same(old: Operator, new: Operator) -> bool:
-    """Whether the state of one is that of the other as it lies there."""
+    """Whether the state of one operator is exactly that of the other."""
     return _same_columns(old, new) and not _widened(old)
 
 
@@ -181,7 +181,7 @@ def kept_by(pairs: Sequence[Pair], consent: Consent, moves: Moves) -> Mapping[in
 
 
 def _may_keep(pair: Pair, old: Operator, new: Operator, consent: Consent, moves: Moves) -> bool:
-    """Whether the state of an operator is right for another one, or is to be kept all the same."""
+    """Whether the state of an operator is right for another one, or is to be kept nevertheless."""
     if pair.names & consent.reset or isinstance(moves.get(new.number), str):
         return False
     if old.rows != new.rows and _would_take_back(old, new):
@@ -191,8 +191,8 @@ def _may_keep(pair: Pair, old: Operator, new: Operator, consent: Consent, moves:
 
 
 def _would_take_back(old: Operator, new: Operator) -> bool:
-    """Whether rows that change may be taken back from the new operator which the old one has never had: what only now
-    comes through, or comes through as something else. Other rows below, if they go on, are taken back as they were."""
+    """Whether the new operator may receive retractions of rows that the old one never had: of rows that only now pass,
+    or pass in another form. Other rows below, if they continue, are retracted as they were."""
     if not any(map(is_updating, inputs_of(new.node))):
         return False
     asked = {part.meaning for part in old.conditions if OF_ROWS_BELOW not in part.name}
@@ -200,7 +200,7 @@ def _would_take_back(old: Operator, new: Operator) -> bool:
 
 
 def _missing_below(old: Operator, new: Operator, kept: Mapping[int, int]) -> bool:
-    """Whether any operator that the rows of an operator come through does not go on from where it was."""
+    """Whether any operator below an operator does not continue with its state."""
     return {kept.get(number) for number in new.below} != {*old.below}
 
 
@@ -336,8 +336,8 @@ def _new(pair: Pair, new: Operator, consent: Consent, pairs: Sequence[Pair], new
 
 
 def _parted(old: Operator, going_on: Operator | None, new: Operator) -> set[str]:
-    """Return the sinks that get their rows from a new operator, and have had them from one that goes on for others
-    alone."""
+    """Return the sinks that get their rows from a new operator, and got them before from one that continues for other
+    sinks only."""
     return set() if going_on is None else ({*old.sinks} - {*going_on.sinks}) & {*new.sinks}
 
 
@@ -387,7 +387,7 @@ def _becomes(names: tuple[str, str]) -> str:
 
 
 def _widened(operator: Operator) -> bool:
-    """Whether some of what it keeps is of wider numbers in the new script."""
+    """Whether some of its state has wider numbers in the new script."""
     return any(part.was is not None for part in operator.columns)
 
 

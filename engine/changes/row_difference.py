@@ -57,7 +57,7 @@ class SinkDifference:
 
     @property
     def differs(self) -> bool:
-        """Whether a reader of the sink would see other rows; a sink or a column that is new makes no difference."""
+        """Whether a reader of the sink would see other rows; a new sink or column makes no difference."""
         is_gone = self.rows_new is None and bool(self.rows_old)
         return bool(self.only_old or self.only_new or is_gone or self.removed_columns or self.incomparable_columns)
 
@@ -123,7 +123,7 @@ def _row_to_json(row: DifferentRow) -> dict[str, object]:
 
 
 def to_text(report: RehearsalReport) -> str:
-    """Return the report for people; it ends with a line break."""
+    """Return the report as text; it ends with a line break."""
     read = ", ".join(f"{rows:,} of {table}" for table, rows in sorted(report.rows_in.items())) or "none"
     lines = [f"rows read since epoch {report.epoch}: {read}", ""]
     for sink in report.sinks:
@@ -163,8 +163,7 @@ def _summary(sinks: Sequence[SinkDifference]) -> str:
 
 
 def with_kept_rows(program: Program) -> Program:
-    """Return the program with the rows of every sink kept for a comparison. What cannot be read is left out, and kept
-    nowhere."""
+    """Return the program with the rows of every sink saved for a comparison. Dead letters are dropped."""
     written = {write.table for write in program.writes}
     tables = {name: _kept(table) if name in written else _quiet(table) for name, table in program.tables.items()}
     return replace(program, tables=tables)
@@ -176,13 +175,13 @@ def _kept(table: Table) -> Table:
 
 
 def _quiet(table: Table) -> Table:
-    """Return the table without a place for dead letters."""
+    """Return the table without a dead-letter table."""
     bad_data = "drop" if table.bad_data == "dead_letter" else table.bad_data
     return replace(table, bad_data=bad_data, dead_letter_directory=None, dead_letter_table=None)
 
 
 def refuse_unrepeatable(program: Program) -> None:
-    """Raise RehearsalError for a source whose rows since a savepoint cannot be read again, twice, as they were."""
+    """Raise RehearsalError for a source whose rows since a savepoint cannot be read again, twice, unchanged."""
     for name, scan in program.scans.items():
         table = program.tables[name]
         kind = source_kind_of(table)

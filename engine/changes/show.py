@@ -24,7 +24,7 @@ def show(plan: UpgradePlan, form: Form = "text") -> str:
 
 
 def with_expected(shown: str, expected: Expected, form: Form) -> str:
-    """Return a plan that was shown in a form, with what is to be expected of it."""
+    """Return a formatted plan with its expected effects."""
     match form:
         case "text":
             return shown + "".join(f"{line}\n" for line in expected.lines())
@@ -104,7 +104,7 @@ def _figures(verdict: Verdict) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text that a cell of a table shows as it is."""
+    """Return text escaped for a cell of a table."""
     for sign in "\\|<>*_`":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

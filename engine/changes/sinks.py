@@ -51,8 +51,8 @@ def sink_verdicts(
 
 
 def _of_other_numbers(before: Program, after: Program) -> frozenset[str]:
-    """Return the sinks of both scripts whose rows may be others since numbers are wider, also if their texts are the
-    same."""
+    """Return the sinks of both scripts whose rows may differ because numbers are wider, even if their texts are
+    equal."""
     if _types_read(before) == _types_read(after):
         return frozenset()
     old, new = (written_by(without_widths(program.parts), program.codes) for program in (before, after))
@@ -66,7 +66,7 @@ def _types_read(program: Program) -> frozenset[tuple[str, str, str]]:
 
 
 def _written(program: Program) -> Mapping[str, Table]:
-    """Return the tables that a script writes, those of dead letters among them."""
+    """Return the tables that a script writes, including those of dead letters."""
     names = {*(write.table for write in program.writes), *program.dead_letter_tables}
     return {name: program.declared[name] for name in names}
 
@@ -158,7 +158,7 @@ def _other_shape(old: Table, new: Table) -> Iterator[str]:
 
 
 def _has_only_more_columns(old: Table, new: Table) -> bool:
-    """Whether a table has all columns that it had, in their order, and further ones where NULL may stand."""
+    """Whether a table still has all its columns, in their order, followed by nullable ones."""
     names = {field.name.lower() for field in old.schema}
     further = [field for field in new.schema if field.name.lower() not in names]
     return (
@@ -178,14 +178,14 @@ def _evolved(old: Table, new: Table) -> str | None:
 
 
 def _differ_in_schema_alone(old: Table, new: Table) -> bool:
-    """Whether the formats of two tables are the same but for the schema that they name."""
+    """Whether the formats of two tables differ only in the schema that they name."""
     if old.format is None or new.format is None or type(old.format) is not type(new.format):
         return False
     return {*differing(old.format, new.format)} <= _OF_A_SCHEMA
 
 
 def _stands_alone(table: Table) -> bool:
-    """Whether each record can be read without any other, and without a schema that somebody else keeps."""
+    """Whether each record can be read without any other, and without an external schema."""
     has_registry = getattr(table.format, "confluent_schema_registry", False)
     is_text = table.format is None or table.format.format in _OF_TEXT
     return sink_kind_of(table).records_stand_alone and is_text and not has_registry

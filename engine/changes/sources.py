@@ -43,7 +43,7 @@ def source_verdicts(before: Program, after: Program, reset: frozenset[str]) -> I
 
 
 def new_sources(before: Program, after: Program, reset: frozenset[str]) -> frozenset[str]:
-    """Return the tables whose positions begin anew."""
+    """Return the tables that are read from the start."""
     return frozenset(name for name in after.scans if name not in before.scans or name in reset)
 
 
@@ -91,7 +91,7 @@ def _of_same_rows(name: str, before: Program, after: Program) -> Verdict:
 
 
 def changed_options(old: Table, new: Table) -> list[str]:
-    """Return the settings of a table that differ, though they do not say which rows there are."""
+    """Return the options of a table that differ without changing its rows."""
     fields = (
         *("bad_data", "bad_data_check", "idle_time", "quiet_after"),
         *("framing", "framing_max_length", "cache", "dead_letter_table"),
@@ -122,7 +122,7 @@ def _differences(before: Program, after: Program, name: str) -> Iterator[str]:
 
 
 def _differing_columns(before: Program, after: Program, name: str) -> Iterator[str]:
-    """Yield the columns that both scripts read, and that are others by now. What only one reads cannot be in both
+    """Yield the columns that both scripts read and that differ. A column that only one script reads cannot be in both
     states."""
     old, new = _declared_columns(before, name), _declared_columns(after, name)
     for column in sorted(_read_by_both(before, after, name)):
@@ -144,7 +144,7 @@ def _read_by_both(before: Program, after: Program, name: str) -> frozenset[str]:
 
 
 def _is_wider(before: Program, after: Program, name: str, column: str) -> bool:
-    """Whether a column may have more values than before, those that it had before among them."""
+    """Whether a column may have more values than before, including all its former ones."""
     old, new = before.declared[name].schema.find(column), after.declared[name].schema.find(column)
     if old is None or new is None or (old.nullable, new.nullable) == (True, False):
         return False
@@ -152,7 +152,7 @@ def _is_wider(before: Program, after: Program, name: str, column: str) -> bool:
 
 
 def _declared_columns(program: Program, name: str) -> dict[str, str]:
-    """Return the columns of a table: their types, or from where they are filled."""
+    """Return the columns of a table: their types, or how they are filled."""
     table: Table = program.declared[name]
     columns = {field.name: f"{field.type}{'' if field.nullable else ' NOT NULL'}" for field in table.schema}
     return columns | {column: f"METADATA FROM '{key}'" for column, key in table.metadata}
@@ -189,19 +189,19 @@ def able_to_tell(
 
 
 def can_tell(program: Program, operator: Operator) -> bool:
-    """Whether what reads an operator can be told of all its rows anew."""
+    """Whether everything above an operator can handle a re-emission of all its rows."""
     return _piece_of(program, operator) is not None
 
 
 def tells_the_same(before: Program, old: Operator, after: Program, new: Operator, reset: frozenset[str]) -> bool:
-    """Whether the rows of an aggregate come to the same tables by both scripts, and none of these begins anew."""
+    """Whether the rows of an aggregate reach the same tables in both scripts, and none of these starts empty."""
     written = _written(before, old, Consent(reset=reset))
     return bool(written) and written == _written(after, new, Consent(reset=reset))
 
 
 def _written(program: Program, operator: Operator, consent: Consent) -> frozenset[str]:
-    """Return the tables that get the rows of an aggregate as its branch releases them; none where anything else is
-    done with them, or where one of these begins anew."""
+    """Return the tables that get the rows of an aggregate as its branch emits them; none if they are processed further,
+    or if one of these starts empty."""
     if _piece_of(program, operator) is None or not consent.reset.isdisjoint(operator.sinks):
         return frozenset()
     whole = {
@@ -213,8 +213,7 @@ def _written(program: Program, operator: Operator, consent: Consent) -> frozense
 
 
 def _piece_of(program: Program, operator: Operator) -> Node | None:
-    """Return the relation that is made of the rows of an aggregate alone, if it does nothing else and is the only
-    one."""
+    """Return the relation over the rows of an aggregate alone, if it does nothing else and is the only one."""
     pieces = [
         piece for piece in pieces_of(program.parts.branches[operator.branch]) if aggregate_of(piece) == operator.node
     ]

@@ -55,7 +55,7 @@ class ChangedPlace:
 
     @property
     def leaves_rows(self) -> bool:
-        """Whether rows may stay that should not be there."""
+        """Whether stale rows may stay."""
         return bool(self.came) and not self.is_told
 
     @property
@@ -95,7 +95,7 @@ class ChangedConditions:
 
     @property
     def leaves_rows(self) -> bool:
-        """Whether rows may stay that should not be there."""
+        """Whether stale rows may stay."""
         return any(place.leaves_rows for place in self.places)
 
     @property
@@ -123,7 +123,7 @@ def changed_conditions(
 
 
 def told_by(before: Program, after: Program, able_to_tell: Collection[int]) -> frozenset[int]:
-    """Return the operators whose conditions have changed, of those that are able to tell of all their rows anew."""
+    """Return the operators whose conditions have changed, of those that can re-emit all their rows."""
     tables = {write.table for write in after.writes}
     changed = (changed_conditions(before, after, table, able_to_tell) for table in sorted(tables) if able_to_tell)
     places = (place for conditions in changed if conditions is not None for place in conditions.places)
@@ -147,7 +147,7 @@ class _Changes:
         return {text: test for text, test in self.meaning.rows.items() if not test.startswith(OF_ROWS_BELOW)}
 
     def named(self, text: str) -> str:
-        """Return a test as the script says it."""
+        """Return a test as written in the script."""
         said = re.sub(r"\w+", lambda match: self.names.get(match[0], match[0]), self.tests[text])
         return re.sub(r"\.⟦\w+⟧", "", said)
 
@@ -160,7 +160,7 @@ def _changed(old: _Changes, new: _Changes) -> ChangedPlace | None:
 
 
 def _pairs(before: Sequence[_Changes], after: Sequence[_Changes]) -> Iterator[tuple[_Changes, _Changes]]:
-    """Yield the old changes and the new ones that are of the same, those with the same conditions first."""
+    """Yield the corresponding old and new changes, those with equal conditions first."""
     unpaired_old, unpaired_new = list(before), list(after)
     for with_changed in (False, True):
         for old in tuple(unpaired_old):
@@ -192,7 +192,7 @@ def _changes_of(program: Program, table: str) -> list[_Changes]:
 
 
 def _pieces(node: Node, parts: Parts) -> Iterator[Node]:
-    """Yield the relations of which a relation has the rows together, each with all that is done to it above."""
+    """Yield the inputs of a union with all operations above each of them."""
     match node:
         case Branch(index):
             yield from _pieces(parts.branches[index], parts)
@@ -208,7 +208,7 @@ def _pieces(node: Node, parts: Parts) -> Iterator[Node]:
 
 
 def _called(piece: Node, union: Union) -> Node:
-    """Return a part of a union, whose columns are called as those of the union are."""
+    """Return an input of a union with the column names of the union."""
     columns = zip(union.schema, piece.schema, strict=True)
     return Project(piece, tuple(Named(new.name, Column(old.name, old.type, old.nullable)) for new, old in columns))
 

@@ -174,12 +174,12 @@ class UpgradePlan:
 
     @property
     def is_refused(self) -> bool:
-        """Whether any of it is refused, so that none of it is done."""
+        """Whether any part is refused, so that nothing is done."""
         return any(verdict.change is Change.REFUSED for verdict in self.verdicts)
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether it can be done, and nothing is lost by it."""
+        """Whether the upgrade can be done without any loss."""
         return not self.is_refused and not any(verdict.loses for verdict in self.verdicts)
 
     @property
@@ -212,11 +212,11 @@ class PlannedChange(Protocol):
 
     @property
     def is_refused(self) -> bool:
-        """Whether any of it cannot be done."""
+        """Whether any part cannot be done."""
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether it can be done, and nothing is lost by it."""
+        """Whether the change can be done without any loss."""
 
 
 @dataclass(frozen=True, slots=True)

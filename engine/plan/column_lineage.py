@@ -69,7 +69,7 @@ class Origin:
 
     @property
     def is_direct(self) -> bool:
-        """Whether the value is in what it is used for."""
+        """Whether the value is computed from the column."""
         return self.use in _STRENGTH
 
     def used(self, use: Use, *, is_masked: bool = False) -> Origin:
@@ -293,7 +293,7 @@ def _times(below: ColumnLineage) -> Origins:
 
 
 def _last(below: ColumnLineage) -> dict[str, Origins]:
-    """Return the times of what becomes of several rows."""
+    """Return the times of a row that is computed from several rows."""
     return {name: _used(below.columns[name], "AGGREGATION") for name in (EVENT_TIME, WATERMARK)}
 
 

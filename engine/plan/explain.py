@@ -52,9 +52,9 @@ Format = Literal["text", "json", "dot"]
 def explain(
     parts: Parts, form: Format = "text", *, is_whole: bool = False, in_one_task: bool = False, ids: Sequence[str] = ()
 ) -> str:
-    """Return the two halves of a plan, the top of each tree first; `is_whole` when the tasks of the source do all of
-    it, `in_one_task` when one task does the epoch part. `ids` are those of the operators that keep state, in the
-    order of their numbers; without them none are shown."""
+    """Return the two halves of a plan, the top of each tree first; `is_whole` if the source's tasks run everything,
+    `in_one_task` if one task runs the epoch part. `ids` are those of the stateful operators, in the order of their
+    numbers; without them none are shown."""
     match form:
         case "text":
             return "".join(f"{line}\n" for line in _text(parts, is_whole=is_whole, in_one_task=in_one_task, ids=ids))
@@ -126,7 +126,7 @@ def describe(node: Node) -> str:
 
 
 def grouping(node: Node) -> str:
-    """Describe how a node groups rows, and by which keys, whatever it computes of the groups."""
+    """Describe how a node groups rows, and by which keys, without its aggregates."""
     match node:
         case WindowAggregate(_, window, _, keys):
             return _by(_window(window), [key.expr for key in keys])
@@ -165,7 +165,7 @@ def _updating_top(top: UpdatingTop) -> str:
 
 
 def aggregate_name(aggregate: Aggregate) -> str:
-    """Return an aggregate as a person would write it."""
+    """Return an aggregate in SQL."""
     inside = ", ".join(show(argument) for argument in aggregate.arguments) or "*"
     distinct = "DISTINCT " if aggregate.distinct else ""
     condition = "" if aggregate.condition is None else f" FILTER {show(aggregate.condition)}"
@@ -174,7 +174,7 @@ def aggregate_name(aggregate: Aggregate) -> str:
 
 
 def orders(order: Sequence[Order]) -> str:
-    """Return an order as a person would write it."""
+    """Return an order in SQL."""
     return ", ".join(
         f"{show(key.expr)}{' DESC' * key.descending} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in order
     )
@@ -185,7 +185,7 @@ def _aggregates(aggregates: Iterable[NamedAggregate]) -> str:
 
 
 def show(expr: Expr) -> str:
-    """Return an expression as a person would write it."""
+    """Return an expression in SQL."""
     match expr:
         case Column(name):
             return name
@@ -289,7 +289,7 @@ def _tree(node: Node, depth: int, names: Iterator[str]) -> Iterator[str]:
 
 
 def _names(nodes: Iterable[Node], ids: Sequence[str]) -> list[str | None]:
-    """Return the ids of the nodes that keep state, which are in the order of their numbers; None for all others."""
+    """Return the ids of the stateful nodes, in the order of their numbers; None for all others."""
     names = iter(ids)
     return [next(names, None) if state_of(node) else None for node in nodes]
 

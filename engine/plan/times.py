@@ -70,12 +70,12 @@ class Completeness:
 
 
 def row_paths(node: Node) -> frozenset[RowPath]:
-    """Return all ways on which rows come to a relation."""
+    """Return all paths on which rows reach a relation."""
     return frozenset(_paths(node, ()))
 
 
 def has_late_rows(node: Node) -> bool:
-    """Whether rows of a relation are older than the watermark when they come."""
+    """Whether rows of a relation may be older than the watermark when they arrive."""
     return any(isinstance(below, LateRows) for below in walk(node))
 
 
@@ -105,8 +105,8 @@ def _through(windows: Iterable[ClosingWindow], base: int | None) -> int | None:
 
 
 def closed_before(window: ClosingWindow, until: int) -> int:
-    """Return the latest instant before which rows are in no other windows than those that end at `until` or earlier:
-    where the oldest open window begins. Of sessions only the end of all is known."""
+    """Return the latest instant before which rows are only in windows that end at `until` or earlier: the start of the
+    oldest open window. For sessions only the end of everything is known."""
     if until >= END:
         return END
     match window:
@@ -132,7 +132,7 @@ def _paths(node: Node, windows: tuple[ClosingWindow, ...]) -> Iterable[RowPath]:
 
 
 def _least(instants: Iterable[int | None]) -> int | None:
-    """Return the earliest; None as soon as one is not known, or there is none."""
+    """Return the earliest; None if one is unknown, or if there are none."""
     known = list(instants)
     present = [instant for instant in known if instant is not None]
     return min(present) if present and len(present) == len(known) else None
@@ -193,8 +193,8 @@ def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
 
 
 def fixed_delay(event_time: Expr | None, watermark: Expr) -> timedelta | None:
-    """Return the length of time that the watermark is behind the event time, None when it differs from row to row;
-    without an event time that is the moment of reading."""
+    """Return the constant delay of the watermark behind the event time, None if it differs between rows; without an
+    event time, that is the time of reading."""
     base = Column(EVENT_TIME, types.TIMESTAMP, nullable=False) if event_time is None else event_time
     match watermark:
         case Call("-", (minuend, Literal(timedelta() as delay))) if minuend == base:

@@ -66,22 +66,22 @@ class Scope:
 
     @property
     def names(self) -> list[str]:
-        """Return what a bare name can mean."""
+        """Return the possible meanings of a bare name."""
         return [visible.name for visible in self.shown]
 
     def has(self, name: str) -> bool:
-        """Whether a column of that name can be reached."""
+        """Whether a column of that name is visible."""
         is_here = any(_is_same(visible.name, name) for visible in self.shown)
         return is_here or (self.outer is not None and self.outer.has(name))
 
     def has_table(self, parts: Sequence[str]) -> bool:
-        """Whether a dotted name begins with that of a table."""
+        """Whether a dotted name begins with the name of a table."""
         if len(parts) > 1 and any(_is_same(visible.table, parts[0]) for visible in self.columns):
             return True
         return self.outer is not None and self.outer.has_table(parts)
 
     def columns_of(self, table: str) -> tuple[Visible, ...]:
-        """Return all columns of one table or alias; refused when there is no such table here."""
+        """Return all columns of one table or alias; raise if there is no such table here."""
         columns = tuple(visible for visible in self.columns if _is_same(visible.table, table))
         if not columns:
             tables = ", ".join(sorted({visible.table for visible in self.columns if visible.table}))
@@ -114,7 +114,7 @@ class Scope:
         return next(columns, None)
 
     def _columns_named(self, name: str) -> list[Visible]:
-        """Return the columns that a name without a table can mean; the unnamed ones give way to the others."""
+        """Return the columns that a name without a table may mean; named columns take precedence over unnamed ones."""
         candidates = [visible for visible in self.shown if _is_same(visible.name, name)]
         return [visible for visible in candidates if not visible.unnamed] or candidates
 
@@ -136,7 +136,7 @@ class ScopedRows:
 
 
 def scope_of(relation: Relation, table: str | None) -> Scope:
-    """Return the columns of a relation, in reach under a table's name."""
+    """Return the columns of a relation, visible under a table's name."""
     return Scope(
         tuple(
             Visible(table, Column(field.name, field.type, field.nullable), unnamed=field.name in relation.unnamed)

@@ -21,7 +21,7 @@ WRITTEN = "spelling"
 
 
 def spell_out(statement: exp.Expr) -> exp.Expr:
-    """Replace every such call in a statement; those inside others first."""
+    """Replace every such call in a statement, inner ones first."""
     for call in reversed([node for node in statement.walk() if isinstance(node, exp.Anonymous)]):
         meaning = _meaning_of(call)
         if meaning is not None:
@@ -58,7 +58,7 @@ def _fits_declared(name: str, call: exp.Anonymous) -> bool:
 
 @cache
 def _parsed(text: str) -> exp.Expr:
-    """Return the tree of a call or a meaning, without positions: it stands in no script."""
+    """Return the syntax tree of a call or a definition, without positions: it is not in the script."""
     [statement] = Arroyo().parse(f"SELECT {text}")
     assert statement is not None
     value: exp.Expr = statement.expressions[0]
@@ -92,7 +92,7 @@ def _matched(parameters: list[exp.Expr], arguments: list[exp.Expr]) -> dict[str,
 
 
 def _filled(meaning: exp.Expr, arguments: dict[str, exp.Expr]) -> exp.Expr:
-    """Return the meaning with each argument in the place of its name."""
+    """Return the definition with each parameter replaced by its argument."""
     holder = exp.Paren(this=meaning)
     placed: set[str] = set()
     for column in list(holder.find_all(exp.Column)):

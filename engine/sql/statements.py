@@ -77,8 +77,8 @@ class Translation:
 
 
 def translate(script: Script, default_sink: str, connections: Connections | None = None) -> Translation:
-    """Return the meaning of a script, which may use these connections beside its own. Raises ScriptRefused with
-    everything that is wrong with it."""
+    """Return the translated script, which may use these connections in addition to its own. Raise ScriptRefused with
+    all errors."""
     reader = _ScriptReader(script, default_sink, dict(connections or {}))
     for complaint in script.complaints:
         reader.complaints.add(complaint)
@@ -114,8 +114,8 @@ class _ScriptReader:
     hints: OperatorHints = field(default_factory=OperatorHints)
 
     def read(self, statement: Statement) -> None:
-        """Note what a statement declares or writes. One that was refused still gives its name, so that nobody is told
-        that there is no such table."""
+        """Record what a statement declares or writes. A refused one declares its name nevertheless, so that no further
+        error says that there is no such table."""
         try:
             if statement.node is not None:
                 self._read(statement.node)
@@ -225,7 +225,7 @@ class _ScriptReader:
         self._insert(exp.Insert(this=into.copy(), expression=query))
 
     def _declare_table(self, node: exp.Create) -> Entry:
-        """Return the table that is declared. If its options are refused, its columns are still known to the queries."""
+        """Return the declared table. If its options are refused, its columns are still known to the queries."""
         try:
             return declare_table(node, self.script, self.connections)
         except (EngineError, ScriptRefused):
@@ -240,7 +240,7 @@ class _ScriptReader:
         self.connections[name.lower()] = declare_connection(node, self.script, at)
 
     def _translate_view(self, node: exp.Create) -> Relation:
-        """Return the query of a view or a CREATE TABLE AS, with the names that it gives to the columns."""
+        """Return the query of a view or a CREATE TABLE AS, with the column names of the declaration."""
         relation = self._translate_query(node.expression)
         if not isinstance(node.this, exp.Schema):
             return relation
@@ -304,7 +304,7 @@ class _ScriptReader:
                 )
 
     def _write_sink(self, name: str, sink: SinkTable, rows: Node) -> None:
-        """Add rows for a sink; the first ones decide on its columns, unless it declares them."""
+        """Add rows for a sink; the first ones determine its columns, unless it declares them."""
         earlier = self.sinks.get(sink.table.name)
         table = earlier or sink.table
         if is_updating(rows):
@@ -355,8 +355,8 @@ def _describe_unsupported(statement: exp.Expr) -> str:
 
 
 def as_sink_columns(columns: Schema) -> Schema:
-    """Return the columns as a sink can have them when nobody declared them: NULL may come into each by another
-    INSERT, and one that is always NULL is text, and so is a part of JSON."""
+    """Return the columns for a sink without declared columns: all are nullable because of other INSERTs, and one that
+    is always NULL, or a part of JSON, is text."""
     untyped = (types.Null(), types.JSON_PART)
     return Schema(
         tuple(
@@ -381,7 +381,7 @@ def fit_columns(rows: Node, columns: Schema, table: str) -> Node:
 
 
 def with_insert_names(rows: Node, names: Sequence[str] | None, target: Entry) -> Node:
-    """Return the rows, once it is sure that the columns an INSERT names are all of the target's, in its order. A sink
+    """Return the rows after checking that the columns of an INSERT are exactly the target's, in its order. A sink
     without columns takes their names."""
     if names is None:
         return rows

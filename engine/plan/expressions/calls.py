@@ -49,7 +49,7 @@ def call(name: str, arguments: Sequence[Expr]) -> Expr | None:
 
 
 def coerce(expr: Expr, kind: types.Type) -> Expr:
-    """Return the expression as that type, without a cast where it has it already; NULL and numbers just change their
+    """Return the expression in that type, without a cast if it has the type already; NULL and numbers just change their
     type."""
     if expr.type == kind:
         return expr
@@ -66,7 +66,7 @@ def coerce(expr: Expr, kind: types.Type) -> Expr:
 
 
 def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
-    """Return the cast that a script asks for, or None when no value of the one type is ever one of the other."""
+    """Return the cast that a script requests, or None if no value of the one type can be one of the other."""
     if not can_cast(expr.type, kind):
         return None
     plain = coerce(expr, kind)
@@ -74,7 +74,7 @@ def cast(expr: Expr, kind: types.Type, *, lenient: bool = False) -> Expr | None:
 
 
 def _arrow_cast(value: Expr, name: str) -> Expr | None:
-    """Return the cast to a type of Arrow's. A whole number as a timestamp counts in the unit of that type."""
+    """Return the cast to a type of Arrow. A whole number as a timestamp counts in the unit of that type."""
     kind = from_arrow_name(name)
     unit = arrow_unit(name)
     if unit is not None and isinstance(value.type, types.Integer):
@@ -139,7 +139,7 @@ _LOOKUPS = ("json_get", "json_as_text")
 
 
 def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """Return the arguments of a JSON function: when the JSON is itself looked up in another one, all keys in one go."""
+    """Return the arguments of a JSON function: if the JSON is itself the result of a lookup, all keys in one path."""
     match arguments:
         case (Call(function, inside), *keys) if function in _LOOKUPS:
             return (*inside, *keys)
@@ -147,7 +147,7 @@ def along_one_path(arguments: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def part_as(part: Expr, kind: types.Type) -> Expr:
-    """Return a part of JSON as the value of the nearest type that is asked for: NULL where it holds something else."""
+    """Return a part of JSON as a value of the nearest supported type: NULL if it has another type."""
     function, result = _getter_of(kind)
     return Call(function, along_one_path((part,)), result)
 
@@ -166,7 +166,7 @@ def _getter_of(kind: types.Type) -> tuple[str, types.Type]:
 
 
 def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
-    """Return the values under their names; None when two are called the same, or there is none."""
+    """Return a struct of the values with these names; None if two names are equal, or if there are none."""
     if not names or len({name.lower() for name in names}) < len(names):
         return None
     members = tuple(types.Member(name, value.type) for name, value in zip(names, values, strict=True))
@@ -174,7 +174,7 @@ def make_struct(names: Sequence[str], values: Sequence[Expr]) -> Expr | None:
 
 
 def make_named_struct(arguments: Sequence[Expr]) -> Expr | None:
-    """Return names and values by turns; None when a name is no constant text."""
+    """Return alternating names and values; None if a name is no constant text."""
     names = [name.value for name in arguments[::2] if isinstance(name, Literal) and isinstance(name.value, str)]
     if len(names) * 2 != len(arguments):
         return None

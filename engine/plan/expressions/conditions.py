@@ -54,7 +54,7 @@ class SplitCondition:
 
 
 def split_condition(condition: Expr, left: Schema, right: Schema) -> SplitCondition | None:
-    """Return the condition with everything that only reads one side as a column of it; None when what is left cannot be
+    """Return the condition with every expression over one side as a column of that side; None if the rest cannot be
     evaluated without Spark. The new columns are `xl0`, ... and `xr0`, ..."""
     columns: tuple[list[Named], list[Named]] = ([], [])
 
@@ -96,7 +96,7 @@ def with_filter(rows: Node, tests: Sequence[Expr]) -> Node:
 
 
 def cannot_fail(test: Expr) -> bool:
-    """Whether the test may be asked of rows that a script would not have asked it of."""
+    """Whether the test may be evaluated for rows for which the script would not evaluate it."""
     return all(map(_is_harmless, walk(test)))
 
 
@@ -120,7 +120,7 @@ _SYMMETRIC = {"=", "<>", "is_distinct_from", "is_not_distinct_from"}
 
 
 def turned(expr: Expr, text: Callable[[Expr], str]) -> Expr:
-    """Return the expression with all of its comparisons in one order; that of sides which are alike is that of their
+    """Return the expression with all comparisons in a canonical order; sides of the same kind are ordered by their
     texts."""
 
     def turn(part: Expr) -> Expr:
@@ -184,13 +184,13 @@ def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:
 
 
 def _is_exact(function: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether there is nothing to round, as there is when an interval is divided or multiplied by a fraction."""
+    """Whether nothing is rounded, unlike an interval that is divided or multiplied by a fraction."""
     kinds = [type(argument.type) for argument in arguments]
     return types.Interval not in kinds or (function == "*" and types.Float not in kinds)
 
 
 def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether a time is made of one value, and not read in a format."""
+    """Whether a time is a cast of one value, not parsed by a format."""
     if function not in _INSTANTS | {"to_timestamp", "to_unixtime"}:
         return True
     argument_type = {"to_timestamp": types.Type, "to_unixtime": types.Timestamp}.get(function, types.Integer)
@@ -198,8 +198,8 @@ def _is_plain(function: str, arguments: tuple[Expr, ...]) -> bool:
 
 
 def _has_kernel(function: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether the call is one that Spark leaves to a kernel as well: powers of whole numbers, and times that are read
-    in a format."""
+    """Whether the call is one that Spark leaves to a kernel as well: powers of whole numbers, and times that are parsed
+    by a format."""
     declared = FUNCTIONS.get(function)
     if declared is None or not declared.is_computed:
         return False

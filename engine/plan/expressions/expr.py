@@ -127,7 +127,7 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def replace_parts(expr: Expr, find: Callable[[Expr], Expr | None]) -> Expr:
-    """Return the expression with every outermost part for which `find` has something replaced by it."""
+    """Return the expression with every outermost part replaced for which `find` returns a replacement."""
     replacement = find(expr)
     if replacement is not None:
         return replacement
@@ -152,7 +152,7 @@ def substitute(expr: Expr, values: dict[str, Expr]) -> Expr:
 
 
 def is_nullable(expr: Expr) -> bool:
-    """Whether the expression can give NULL."""
+    """Whether the expression may be NULL."""
     match expr:
         case Column(nullable=nullable) | Call(nullable=nullable):
             return nullable

@@ -37,8 +37,8 @@ _BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop
 
 def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
     """Return a text that is equal for equal plans over equal tables and differs for any others. Spelling, comments and
-    layout of the script do not matter. `tables` describes each table that is touched. If updating operators keep state,
-    its format is part of the text."""
+    layout of the script do not matter. `tables` describes each used table. If updating operators keep state, its format
+    is part of the text."""
     parts = [stable_text(write) for write in writes] + [f"{name}={tables[name]}" for name in sorted(tables)]
     plain = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     keeps_buckets = any(isinstance(node, _BUCKETED) for write in writes for node in walk(write))
@@ -168,7 +168,7 @@ def pins_of(nodes: Iterable[Node]) -> frozenset[str]:
 
 
 def with_pins_of(node: Node, other: Node) -> Node:
-    """Return the tree with the names of an equal one where it has none."""
+    """Return the tree with the names of an equal one in places where it has none."""
     return _named(node, other) if pins_of([other]) else node
 
 

@@ -77,7 +77,7 @@ class Meaning:
 
 
 def digest(*texts: str) -> str:
-    """Return a short text that stands for some long ones; marks of widths stay readable (`plan/state/widths.py`)."""
+    """Return a short text for some long ones; marks of widths stay readable (`plan/state/widths.py`)."""
     text, marks = apart("\n".join(texts))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16] + "".join(f"|{mark}" for mark in marks)
 
@@ -102,7 +102,7 @@ def text_of(expr: Expr, columns: Columns) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Return a name that cannot be taken for anything else in a text."""
+    """Return a name that is unambiguous within a text."""
     return name if name.isidentifier() else repr(name)
 
 
@@ -170,7 +170,7 @@ class Meanings:
         return frozenset(f"{name} {self.codes[name].text}" for name in names if name in self.codes)
 
     def kept_for(self, aggregate: str, *, as_objects: bool) -> frozenset[str]:
-        """Return a text for the code that what is kept for an aggregate is good for, if that is the user's."""
+        """Return a text for the code that can read the stored objects of an aggregate, if it is the user's."""
         if (code := self.codes.get(aggregate)) is None:
             return frozenset()
         return frozenset([f"{aggregate} {code.of_objects if as_objects else code.of_values}"])
@@ -228,7 +228,7 @@ class Meanings:
         return text_of(test, columns)
 
     def _further(self, below: Meaning, rows: Columns, columns: Columns, exprs: Sequence[Expr]) -> Meaning:
-        """Return the rows of a relation with more asked of them, and more in them."""
+        """Return the rows of a relation with more conditions and more columns."""
         called = below.functions | self.functions_in(exprs)
         return Meaning(below.origin, {**below.rows, **rows}, {**below.columns, **columns}, called)
 
@@ -276,7 +276,7 @@ class Meanings:
         return {name: f"{side} {self.of(below).columns[name]}" for side, below in sides for name in below.schema.names}
 
     def _columns_out(self, node: Grouping) -> Columns:
-        """Return the columns that come out, with what they mean within the operator."""
+        """Return the output columns, with their meanings within the operator."""
         if isinstance(node, UpdatingJoin | WindowJoin):
             sides = self.columns_of_sides(node)
             return {name: sides[name] for name in node.schema.names}
@@ -299,8 +299,7 @@ def _of_scan(scan: Scan) -> Meaning:
 
 
 def _of_union(union: Union, parts: Sequence[Meaning]) -> Meaning:
-    """Return rows of several relations, in whatever order they stand. What is asked of only some of them is asked of
-    those."""
+    """Return the union of several relations, in any order. Conditions of only some of them stay with those."""
     order = sorted(range(len(parts)), key=lambda index: (parts[index].origin, sorted(parts[index].rows)))
     sorted_parts = [parts[index] for index in order]
     names = [union.inputs[index].schema.names for index in order]

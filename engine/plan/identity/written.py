@@ -18,7 +18,7 @@ from engine.types import Type
 
 
 def written_by(parts: Parts, codes: Mapping[str, Code]) -> Mapping[str, str]:
-    """Return a text for what the rows of each sink mean, by table. `codes` are as in `Meanings`."""
+    """Return a text for the meaning of each sink's rows, by table. `codes` are as in `Meanings`."""
     meanings = Meanings(codes, parts.branches, turns=True)
     texts: dict[str, list[str]] = {}
     for write in parts.writes:

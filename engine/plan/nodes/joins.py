@@ -77,8 +77,8 @@ class LookupJoin(Node):
 
 
 def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
-    """Return the columns of both sides; those of a side that may be missing are nullable, those of a mere test not
-    there."""
+    """Return the columns of both sides; those of a side that may be missing are nullable, those of a mere test are left
+    out."""
     if kind in ("semi", "anti"):
         return left
     first = _nullable(left) if kind in ("right", "full") else left

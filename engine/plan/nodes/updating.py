@@ -63,7 +63,7 @@ class UpdatingAggregate(Node):
 
 
 def is_updating(node: Node) -> bool:
-    """Whether the rows of a relation can be taken back."""
+    """Whether the rows of a relation can be retracted."""
     match node:
         case UpdatingAggregate() | UpdatingTop():
             return True

@@ -150,13 +150,13 @@ class Partials(Node):
         return Schema((*self.columns, MERGED_ROWS, *last, *partial))
 
     def column_of(self, aggregate: Aggregate) -> str:
-        """Return the column that holds the aggregate of merged rows."""
+        """Return the column with the aggregate of partial rows."""
         if not aggregate.arguments:
             return MERGED_ROWS.name
         return next(named.name for named in self.aggregates if named.aggregate == aggregate)
 
     def columns_of(self, aggregate: Aggregate) -> tuple[str, ...]:
-        """Return the columns that hold the aggregate of merged rows; a sum also has how many numbers are in it."""
+        """Return the columns with the aggregate of partial rows; a sum also has a count of its numbers."""
         aggregates = (aggregate, count_of(aggregate)) if aggregate.function == "sum" else (aggregate,)
         return tuple(map(self.column_of, aggregates))
 
@@ -233,8 +233,8 @@ def _window_of_project(project: Project) -> tuple[Window, str | None] | None:
 
 
 def _window_of_join(join: WindowJoin) -> tuple[Window, str | None] | None:
-    """Return the window of a side whose rows are never missing. In a full join, only a column that was made for it
-    holds the window."""
+    """Return the window of a side whose rows are never missing. In a full join, only a column that was computed for it
+    has the window."""
     window = window_of(join.left)
     if window is None or join.windows is None or join.kind == "full":
         return None if window is None else (window[0], None)
@@ -242,7 +242,7 @@ def _window_of_join(join: WindowJoin) -> tuple[Window, str | None] | None:
 
 
 def _holds(expr: Expr, column: str | None, source: Node) -> bool:
-    """Whether it is the column of the window, or, over a full join, that of the side that is there."""
+    """Whether the expression is the column of the window or, over a full join, that of the side that is present."""
     match expr:
         case Column(name):
             return name == column

@@ -113,7 +113,7 @@ def fused_tables(branches: Sequence[Node]) -> Mapping[str, Fused | Partials]:
 
 
 def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
-    """Yield every scan of a tree, with what stands right above it."""
+    """Yield every scan of a tree, with the nodes directly above it."""
     chain, source = chain_of(node)
     if isinstance(source, Scan):
         yield chain, source
@@ -122,8 +122,8 @@ def _chains(node: Node) -> Iterator[tuple[Chain, Scan]]:
 
 
 def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
-    """Return the relation, which the `reader` above it reads, with all that can move moved into tables that it is
-    alone to read."""
+    """Return the relation, which the `reader` above it reads, with all work that can be pushed down into tables that
+    only it reads."""
     if isinstance(node, WindowAggregate | UpdatingAggregate) and (merging := with_partials(node, alone)) is not None:
         return merging
     chain, source = chain_of(node)
@@ -140,7 +140,7 @@ def _fuse(node: Node, reader: Node | None, alone: frozenset[str]) -> Node:
 
 
 def _any_of(conditions: Sequence[Expr | None]) -> Expr | None:
-    """Return the condition that at least one is true; None when one of them is always."""
+    """Return the condition that at least one is true; None if one of them always is."""
     tests = [test for test in dict.fromkeys(conditions) if test is not None]
     if len(tests) < 2 or None in conditions:
         return None if None in conditions else tests[0]
@@ -148,7 +148,7 @@ def _any_of(conditions: Sequence[Expr | None]) -> Expr | None:
 
 
 def _crossing(scan: Scan, readers: Sequence[Node]) -> Schema:
-    """Return the columns that are read above the task."""
+    """Return the columns that are read above the source task."""
     names = frozenset[str]()
     for reader in readers:
         names |= read_by(reader)
@@ -195,12 +195,12 @@ def with_partials(node: Aggregation, alone: frozenset[str]) -> Node | None:
 
 
 def _is_like_ours(name: str) -> bool:
-    """Whether a column could be taken for one that merging adds."""
+    """Whether a column could be confused with one that pre-aggregation adds."""
     return name.startswith("__")
 
 
 def _stretch(window: Window) -> Pane | Burst | None:
-    """Return the longest one of which all rows are in the same windows."""
+    """Return the longest stretch of time in which all rows have the same windows."""
     match window:
         case Tumble(width):
             return Pane(width)
@@ -221,8 +221,8 @@ def _columns(scan: Scan, keys: Sequence[Expr]) -> Schema:
 
 
 def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[NamedAggregate, ...]:
-    """Return the different aggregates, but for the count of rows, which is always there. An updating sum is kept
-    with how many numbers are in it."""
+    """Return the distinct aggregates, without the row count, which always exists. An updating sum is stored with the
+    count of its numbers."""
     different = dict.fromkeys(named.aggregate for named in aggregates if named.aggregate.arguments)
     if isinstance(node, UpdatingAggregate):
         different |= dict.fromkeys(count_of(aggregate) for aggregate in different if aggregate.function == "sum")
@@ -230,7 +230,7 @@ def _partials(node: Aggregation, aggregates: Sequence[NamedAggregate]) -> tuple[
 
 
 def _aggregate(descent: Descent, aggregate: Aggregate) -> Aggregate | None:
-    """Return the aggregate, read off the scan, where partial ones of it are exact."""
+    """Return the aggregate over the scan's columns, if its partial values are exact."""
     if aggregate.distinct or aggregate.order or aggregate.condition is not None:
         return None
     if not aggregate.arguments:
@@ -242,8 +242,8 @@ def _aggregate(descent: Descent, aggregate: Aggregate) -> Aggregate | None:
 
 
 def _is_exact(aggregate: Aggregate, argument: Expr) -> bool:
-    """Whether it is one of a column as it is read. Spark takes equal aggregates together, and would find others equal
-    than we do if more were computed."""
+    """Whether the aggregate is of a column as it is read. Spark merges equal aggregates, and would consider others
+    equal than we do if more were computed."""
     if aggregate.function == "sum":
         is_whole = isinstance(argument.type, types.Integer) and argument.type.signed
         return is_whole and _is_column(argument.input if isinstance(argument, Cast) and _widens(argument) else argument)
@@ -266,7 +266,7 @@ Chain: TypeAlias = Sequence[Filter | Project]
 
 
 def chain_of(node: Node) -> tuple[Chain, Node]:
-    """Return the filters and projections at the top of a tree, and what they read."""
+    """Return the filters and projections at the top of a tree, and their input."""
     chain: list[Filter | Project] = []
     while isinstance(node, Filter | Project):
         chain.append(node)
@@ -304,7 +304,7 @@ class Descent:
 
     @classmethod
     def to(cls, scan: Scan) -> Descent:
-        """Return one that begins at a scan."""
+        """Return a descent that begins at a scan."""
         time = Column(EVENT_TIME, TIMESTAMP, nullable=False)
         columns = {field.name: Column(field.name, field.type, field.nullable) for field in scan.columns}
         return cls({**columns, EVENT_TIME: time})
@@ -315,7 +315,7 @@ class Descent:
         return all_of(self.moved)
 
     def take(self, tests: Sequence[Expr]) -> list[Expr]:
-        """Move those of the tests of a filter that may move; the others remain."""
+        """Push down the tests of a filter that may move; the others remain."""
         remaining = [test for test in tests if not (self.is_open and self._is_movable(test))]
         if any(not cannot_fail(test) or self._reads_unknown(test) for test in remaining):
             self.is_open = False
@@ -324,7 +324,7 @@ class Descent:
         return remaining
 
     def pass_through(self, project: Project) -> None:
-        """Go on above a projection."""
+        """Continue above a projection."""
         values = {EVENT_TIME: self.values[EVENT_TIME]}
         for named in project.columns:
             value = None if self._reads_unknown(named.expr) else substitute(named.expr, self.values)
@@ -335,7 +335,7 @@ class Descent:
         self.values = values
 
     def read_off(self, expr: Expr) -> Expr | None:
-        """Return the expression read off the scan; None where the task cannot compute it."""
+        """Return the expression over the scan's columns; None if the task cannot compute it."""
         if self._reads_unknown(expr):
             return None
         value = substitute(expr, self.values)

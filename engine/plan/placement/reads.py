@@ -38,7 +38,7 @@ class BrokenPlanError(Exception):
 
 
 def check(writes: Sequence[Write]) -> None:
-    """Raise BrokenPlanError when a node reads what its input does not have."""
+    """Raise BrokenPlanError if a node reads what its input does not have."""
     for write in writes:
         for node in walk(write):
             _shape_of(node)

@@ -42,24 +42,24 @@ class Parts:
 
     @property
     def closes_windows(self) -> bool:
-        """Whether the stream part keeps windows until the watermark closes them."""
+        """Whether the stream part stores windows until the watermark closes them."""
         return any(isinstance(node, WindowAggregate) for branch in self.branches for node in walk(branch))
 
     @property
     def is_updating(self) -> bool:
-        """Whether the stream part keeps rows that may change."""
+        """Whether the stream part emits changelog rows."""
         kinds = (UpdatingAggregate, UpdatingJoin, UpdatingTop)
         return any(isinstance(node, kinds) for branch in self.branches for node in walk(branch))
 
     @property
     def reads_time(self) -> bool:
-        """Whether the epoch part looks at the event time of the rows that it is given."""
+        """Whether the epoch part reads the event time of its input rows."""
         return any(_reads_time(node) for write in self.writes for node in walk(write))
 
 
 def split(writes: Sequence[Write]) -> Parts:
-    """Cut below every node that must see a whole epoch; equal branches are shared. Where branches differ only in what
-    is done with the rows of the same windows, the cut is below that, so that those windows are kept once."""
+    """Split below every node that must see a whole epoch; equal branches are shared. If branches differ only in their
+    processing of the same windows, the split is below that, so that those windows are stored once."""
     tops = {top for write in writes for top in _tops(write.input)}
     counts = Counter(_windows_below(top) for top in tops)
     branches: list[Node] = []
@@ -104,7 +104,7 @@ def _needs_epoch(node: Node) -> bool:
 
 
 def _sees_windows(node: Node) -> bool:
-    """Whether it takes together what belongs to one window, all of which arrives in one epoch."""
+    """Whether the node combines the rows of one window, all of which arrive in one epoch."""
     match node:
         case WindowAggregate():
             return not node.is_incremental

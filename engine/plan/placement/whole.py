@@ -63,7 +63,7 @@ class WholeBranch:
 
 
 def whole_branch(parts: Parts) -> WholeBranch | None:
-    """Return the branch of fused parts that consist of nothing else than one that a task can do all of."""
+    """Return the branch of fused parts if it is the only one and a task can compute all of it."""
     if len(parts.branches) != 1 or [write.input for write in parts.writes] != [Branch(0, parts.branches[0].schema)]:
         return None
     [branch] = parts.branches
@@ -81,7 +81,7 @@ def whole_branch(parts: Parts) -> WholeBranch | None:
 
 
 def _projections_of(node: Node) -> tuple[list[Project], Node]:
-    """Return the projections that a relation begins with, the lowest first, and what is below them."""
+    """Return the projections at the top of a relation, the lowest first, and their input."""
     steps: list[Project] = []
     while isinstance(node, Project):
         steps.insert(0, node)
@@ -96,7 +96,8 @@ def _is_plain(field: Field) -> bool:
 
 
 def _can_be_done(steps: Sequence[Project]) -> bool:
-    """Whether a task can compute them: it has event times for the lowest only, which reads them off the table."""
+    """Whether a task can compute the projections: it has event times only for the lowest one, which reads them from the
+    table."""
     exprs = [named.expr for step in steps for named in step.columns]
     return all(map(is_fusable, exprs)) and not any(EVENT_TIME in read_by(step) for step in steps[1:])
 
@@ -106,7 +107,7 @@ _KEYS = types.Text | types.Timestamp | types.Date | types.Boolean
 
 
 def is_for_one_task(parts: Parts) -> bool:
-    """Whether one task can do the epoch part, and there is anything to do that Spark would need a shuffle for."""
+    """Whether one task can run the epoch part, and the part has work for which Spark would need a shuffle."""
     nodes = [node for write in parts.writes for node in walk_tree(write)]
     meets = any(isinstance(node, WindowJoin | Over | Top) for node in nodes)
     return meets and not parts.is_updating and all(map(_is_known, nodes))
@@ -139,7 +140,7 @@ def _are_keys(exprs: Iterable[Expr]) -> bool:
 
 
 def _is_key(expr: Expr) -> bool:
-    """Whether values are equal if they are the same to the bit."""
+    """Whether values are equal exactly if their bits are."""
     return is_fusable(expr) and (isinstance(expr.type, _KEYS) or _is_signed(expr.type))
 
 
@@ -184,8 +185,8 @@ def _is_proven(part: Expr) -> bool:
 
 
 def _has_the_same_kernel(call: Call) -> bool:
-    """Whether Spark would have a Python worker compute it by the kernel that the task has. NULL must be an answer:
-    where it is none, Spark fails."""
+    """Whether a Python worker of Spark would compute it with the kernel of the task. The kernel must be able to return
+    NULL, for which Spark otherwise fails."""
     declared = FUNCTIONS.get(call.function)
     return (
         declared is not None and declared.family == "json" and declared.nullable is not any and is_left_to_kernel(call)
@@ -193,7 +194,7 @@ def _has_the_same_kernel(call: Call) -> bool:
 
 
 def _is_exact(cast: Cast) -> bool:
-    """Whether every value of the one type is one of the other, or the nearest of it."""
+    """Whether every value of the one type is one of the other, or is rounded to the nearest one."""
     match cast.input.type, cast.type:
         case types.Integer() as source, types.Integer() as target:
             return source.bits <= target.bits and source.signed == target.signed
@@ -226,8 +227,8 @@ class Leading:
 
 
 def leading_rows(node: Filter) -> tuple[Over, Leading] | None:
-    """Return the ranking below a filter that asks for its first places only, and what its rows must have to be
-    there; None where all rows are needed, or where it cannot be told from a whole number or an instant."""
+    """Return the ranking below a filter for its first places only, and the condition on the rows of these places; None
+    if all rows are needed, or if the order is not one of whole numbers or instants."""
     for bound in bounds_of(node):
         over = _ranking(node.input, bound.column)
         leading = None if over is None else _leading(over, bound.most)
@@ -247,7 +248,7 @@ def leading_of_branch(parts: Parts) -> Leading | None:
 
 
 def _ranking(node: Node, name: str) -> Over | None:
-    """Return the relation that gives the column, if nothing lies between but columns that are passed on."""
+    """Return the relation that computes the column, if all nodes above only pass it on."""
     match node:
         case Over(functions=(function,)) if function.name == name:
             return node
@@ -286,7 +287,7 @@ def _name(expr: Expr) -> str | None:
 
 
 def _is_whole(kind: types.Type) -> bool:
-    """Whether its values are in the order of the whole numbers that Spark has for them."""
+    """Whether its values have the order of Spark's whole numbers for them."""
     match kind:
         case types.Integer(_, signed):
             return signed

@@ -39,7 +39,7 @@ from engine.schema import Schema
 
 
 def drop_unused_columns(writes: Sequence[Write]) -> tuple[Write, ...]:
-    """Cut scans and projections down to the columns that are used above them. A table is decoded once for all its
+    """Remove the columns of scans and projections that are not used above them. A table is decoded once for all its
     readers, so it keeps every column that any of them uses."""
     used: dict[str, set[str]] = {}
     cut = [replace(write, input=_cut(write.input, frozenset(write.schema.names), used)) for write in writes]
@@ -100,7 +100,7 @@ def _cut_updating_aggregate(node: UpdatingAggregate, names: frozenset[str], used
 
 
 def _without_others(node: Node, names: frozenset[str]) -> Node:
-    """Return the relation without columns that it has for other readers, so that they are not kept."""
+    """Return the relation without the columns for other readers, so that they are not stored."""
     fields = tuple(field for field in node.schema if field.name in names) or node.schema.fields[:1]
     if len(fields) == len(node.schema):
         return node

@@ -39,7 +39,7 @@ def bounds_of(node: Filter) -> Sequence[Bound]:
 
 
 def _limit(node: Node) -> Node:
-    """Return a filter without the tests that its ranking answers for it."""
+    """Return a filter without the tests that its ranking guarantees."""
     if not isinstance(node, Filter):
         return node
     source, tests = node.input, list[Expr]()
@@ -76,7 +76,7 @@ def _bound(test: Expr) -> Bound | None:
 
 
 def _with_limit(node: Node, name: str, most: int) -> Node | None:
-    """Return the relation with the limit on the ranking that gives the column; None when none does."""
+    """Return the relation with the limit on the ranking that computes the column; None if none does."""
     match node:
         case UpdatingTop(number=number, limit=limit) if number == name:
             return replace(node, limit=most if limit is None else min(limit, most))

@@ -59,7 +59,7 @@ def _push_down(node: Node) -> Node:
 
 
 def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
-    """Whether an inner join has made sure of it already."""
+    """Whether an inner join guarantees the test already."""
     if join.kind != "inner" or not isinstance(test, Call) or test.function != "=":
         return False
     return any(set(test.arguments) == set(pair) for pair in join.equal)
@@ -68,7 +68,7 @@ def _is_matched(join: WindowJoin | UpdatingJoin, test: Expr) -> bool:
 def _push(
     join: WindowJoin | UpdatingJoin, tests: Sequence[Expr], may: tuple[bool, bool]
 ) -> tuple[WindowJoin | UpdatingJoin, list[Expr]]:
-    """Return the join with those tests below it that may be there, and the others."""
+    """Return the join with the tests that may move below it, and the others."""
     remaining = list(tests)
     if may[0]:
         movable, remaining = _tests_of_side(remaining, join.left)

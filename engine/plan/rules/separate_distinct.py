@@ -90,7 +90,7 @@ class _Steps:
     results: list[Named] = field(default_factory=list)
 
     def value(self, expr: Expr) -> Column:
-        """Return the column of the first step that holds a value."""
+        """Return the column of the first step for a value."""
         named = next((named for named in self.values if named.expr == expr), None)
         if named is None:
             named = Named(f"__value{len(self.values)}", expr)
@@ -98,13 +98,13 @@ class _Steps:
         return Column(named.name, expr.type, is_nullable(expr))
 
     def part(self, aggregate: Aggregate) -> Column:
-        """Return the column of the first step that holds an aggregate of the rows of one value."""
+        """Return the column of the first step for an aggregate of the rows of one value."""
         named = NamedAggregate(f"__part{len(self.first)}", aggregate)
         self.first.append(named)
         return Column(named.name, aggregate.type, aggregate.nullable)
 
     def whole(self, aggregate: Aggregate) -> Column:
-        """Return the column of the second step that holds an aggregate."""
+        """Return the column of the second step for an aggregate."""
         named = NamedAggregate(f"__whole{len(self.second)}", aggregate)
         self.second.append(named)
         return Column(named.name, aggregate.type, aggregate.nullable)
@@ -139,7 +139,7 @@ def _result(steps: _Steps, aggregate: Aggregate) -> Expr:
 
 
 def _of_values(steps: _Steps, aggregate: Aggregate) -> Aggregate:
-    """Return the aggregate over the column of the values; a row that its FILTER leaves out has none."""
+    """Return the aggregate over the column of the values, which is empty for a row that its FILTER leaves out."""
     value = aggregate.arguments[0]
     if aggregate.condition is not None:
         value = Case(((aggregate.condition, value),), None, value.type)

@@ -53,14 +53,14 @@ Forms: TypeAlias = Mapping[int, Form]
 
 
 def form_of(operator: Operator) -> tuple[str, ...]:
-    """Return a text for what each aggregate of an operator means, in their order."""
+    """Return a text for the meaning of each aggregate of an operator, in their order."""
     assert isinstance(operator.node, UpdatingAggregate)
     first = len(operator.node.keys)
     return tuple(part.meaning for part in operator.columns[first : first + len(operator.node.aggregates)])
 
 
 def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator], first_epoch: int) -> Parts:
-    """Return the plan, whose operators these are, as it runs over such a state from an epoch on."""
+    """Return the plan, whose operators these are, for a state with these forms from an epoch on."""
     forms = {number: _beginning(form, first_epoch) for number, form in forms.items()}
     numbers = count()
     branches = [_with_forms(branch, forms, operators, numbers) for branch in parts.branches]
@@ -68,8 +68,8 @@ def with_forms(parts: Parts, forms: Forms, operators: Sequence[Operator], first_
 
 
 def _beginning(form: Form, first_epoch: int) -> Form:
-    """Return a form with the epoch in which all is to be told that is not told yet: the first of each run, since
-    only buckets know whether they have."""
+    """Return a form with the epoch of pending re-emissions: the first epoch of each run, since only the shards know
+    whether they have made them."""
     return form if form.retelling is None else replace(form, retelling=replace(form.retelling, epoch=first_epoch))
 
 
@@ -92,8 +92,8 @@ def _with_forms(node: Node, forms: Forms, operators: Sequence[Operator], numbers
 
 
 def _panes_in_form(node: WindowAggregate, form: Form, formers: Formers) -> ByPane:
-    """Return the form in which changed windows are kept by pane. Their shards record the form that they were written
-    in."""
+    """Return the form in which changed windows are stored by pane. Their shards record the form in which they were
+    written."""
     assert node.by_pane is not None
     wanted = node.by_pane.form
     return ByPane((*wanted, *_widths(node, formers)), _formerly(form, wanted), formers)
@@ -105,14 +105,14 @@ def _formerly(form: Form, wanted: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _widths(node: Node, formers: Formers) -> tuple[str, ...]:
-    """Return a text for the types of what is hashed: an aggregate may be called the same whatever they are."""
+    """Return a text for the types of hashed values: an aggregate may have the same name whatever they are."""
     return (digest(stable_text((hashed_in(node), formers))),) if formers else ()
 
 
 def hashed_in(node: Node) -> tuple[tuple[Expr, ...], ...]:
-    """Return the values that an operator hashes: the keys of an aggregation, then what each aggregate takes; the
-    columns of both sides of a join, then what they are matched by; the columns of a ranking, its order, and its
-    partition; the keys of windows, which are hashed where they are kept by pane."""
+    """Return the values that an operator hashes: the keys of an aggregation, then the arguments of each aggregate; the
+    columns of both sides of a join, then its match keys; the columns of a ranking, its order, and its partition; the
+    keys of windows, which are hashed if they are stored by pane."""
     match node:
         case WindowAggregate(keys=keys):
             return (tuple(key.expr for key in keys),)
@@ -129,7 +129,7 @@ def hashed_in(node: Node) -> tuple[tuple[Expr, ...], ...]:
 
 
 def with_formers(node: Node, formers: Formers) -> Node:
-    """Return the operator over values that were in these types before."""
+    """Return the operator over values that had these types before."""
     match node:
         case UpdatingAggregate() | UpdatingJoin() | UpdatingTop():
             return replace(node, formers=formers)

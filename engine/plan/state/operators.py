@@ -100,9 +100,9 @@ class Operator:
 
 
 def _stateful_nodes(parts: Parts) -> Iterator[tuple[int, Stateful, Path]]:
-    """Yield every node that keeps state between epochs, with its branch, in the order of Spark's operator numbers:
-    those of a branch after those of the branches before, a node before all below it, the left before the right.
-    Beside it is all that stands above it, up to the next of them."""
+    """Yield every stateful node, with its branch, in the order of Spark's operator numbers: those of a branch after
+    those of earlier branches, a node before all below it, the left before the right. Each comes with all nodes above
+    it, up to the next stateful one."""
 
     def nodes(node: Node, path: Path) -> Iterator[tuple[Stateful, Path]]:
         if is_stateful(node):
@@ -122,8 +122,8 @@ def is_stateful(node: Node) -> TypeGuard[Stateful]:
 
 
 def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False) -> tuple[Operator, ...]:
-    """Return the operators of a plan, before anything was moved into the tasks of its sources. `codes` and `turns`
-    are as in `Meanings`."""
+    """Return the operators of a plan, before anything was pushed down to the source tasks. `codes` and `turns` are as
+    in `Meanings`."""
     meanings = Meanings(codes, parts.branches, turns)
     operators = [
         _operator(meanings, number, branch, node, path, sinks_of(parts, branch))
@@ -133,7 +133,7 @@ def operators_of(parts: Parts, codes: Mapping[str, Code], *, turns: bool = False
 
 
 def keepers_of_objects(parts: Parts) -> frozenset[str]:
-    """Return the user's aggregates of which objects are kept, and not the values that they have taken."""
+    """Return the user's aggregates that store objects instead of the values that they have taken."""
     return frozenset(
         column.aggregate.function
         for _, node, _ in _stateful_nodes(parts)
@@ -144,7 +144,7 @@ def keepers_of_objects(parts: Parts) -> frozenset[str]:
 
 
 def sinks_of(parts: Parts, branch: int) -> frozenset[str]:
-    """Return the tables that get what a branch releases."""
+    """Return the tables that get the output of a branch."""
     reads = (
         write for write in parts.writes for node in walk(write) if isinstance(node, Branch) and node.index == branch
     )
@@ -217,8 +217,8 @@ def _exprs(node: Stateful) -> list[Expr]:
 
 
 def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
-    """Yield the columns that an operator keeps, in the order of its state. Spark keeps the aggregates of windows by
-    position; our own operators keep columns by number."""
+    """Yield the columns of an operator's state, in their order. Spark stores the aggregates of windows by position; our
+    own operators store columns by number."""
     match node:
         case WindowAggregate() | UpdatingAggregate():
             below = meanings.of(node.input).columns
@@ -249,7 +249,8 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
 
 
 def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part]:
-    """Yield how the readers of a window shape its state: the order of its aggregates, and which of them Spark keeps."""
+    """Yield how the readers of a window shape its state: the order of its aggregates, and which of them Spark
+    stores."""
     if not isinstance(node, WindowAggregate):
         return
     if steps := reading_steps(node, path):
@@ -262,7 +263,7 @@ def _read_above(meanings: Meanings, node: Stateful, path: Path) -> Iterator[Part
 
 
 def _kept(schema: Schema, columns: Columns) -> Iterator[Part]:
-    """Yield the columns of rows that are kept as they are. Where one is a column of a table, it is called by that."""
+    """Yield the columns of rows that are stored unchanged. A column of a table keeps its name."""
     for field in schema:
         text = columns[field.name]
         yield _column(text if text.count("(") == 0 else field.name, text, field.type)
@@ -281,15 +282,15 @@ def _aggregate(
 
 
 def _may_keep_objects(node: WindowAggregate | UpdatingAggregate, aggregate: Aggregate) -> bool:
-    """Whether objects of a user's class are kept, and not the values that they have taken."""
+    """Whether objects of a user's class are stored instead of the values that they have taken."""
     if isinstance(node, WindowAggregate) or aggregate.takes == "all":
         return False
     return not needs_values(aggregate, only_appends=not is_updating(node.input))
 
 
 def _told_apart(operators: list[Operator]) -> Iterator[Operator]:
-    """Yield the operators with ids that differ: those that only differ in their rows have a text for these in their
-    id, and those that do not even do that are counted."""
+    """Yield the operators with unique ids: those that differ only in their rows have a text for these in their id, and
+    those that are equal are counted."""
     shared = Counter(operator.id for operator in operators)
     counted: Counter[str] = Counter()
     for operator in operators:
@@ -348,8 +349,8 @@ def _read(expr: Expr, columns: _Read) -> Iterator[int]:
 
 
 def _read_in_python(exprs: Iterable[Expr], columns: _Read) -> Iterator[int]:
-    """Yield the aggregates that functions read which Spark does not compute itself: the user's, and those of ours
-    that are computed over Arrow."""
+    """Yield the aggregates that are read by functions that Spark does not compute itself: the user's, and those of ours
+    over Arrow."""
     for expr in exprs:
         for part in walk_expr(expr):
             if isinstance(part, Call) and (part.function not in FUNCTIONS or FUNCTIONS[part.function].is_computed):

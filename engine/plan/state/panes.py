@@ -38,7 +38,7 @@ _ORDERED = types.Boolean | types.Integer | types.Text | types.Timestamp | types.
 
 
 def fit_for_panes(operators: Sequence[Operator]) -> frozenset[int]:
-    """Return the numbers of the operators whose state can be kept by pane: above and below them nothing else keeps
+    """Return the numbers of the operators whose state can be stored by pane: nothing else above and below them keeps
     state."""
     read = {number for operator in operators for number in operator.below}
     return frozenset(
@@ -49,7 +49,7 @@ def fit_for_panes(operators: Sequence[Operator]) -> frozenset[int]:
 
 
 def is_fit(operator: Operator) -> bool:
-    """Whether windows with such keys and aggregates can be kept by pane."""
+    """Whether windows with such keys and aggregates can be stored by pane."""
     node = operator.node
     if not isinstance(node, WindowAggregate) or not _is_fit_window(node.window):
         return False
@@ -58,7 +58,7 @@ def is_fit(operator: Operator) -> bool:
 
 
 def with_panes(parts: Parts, numbers: Collection[int], operators: Sequence[Operator]) -> Parts:
-    """Return the plan, whose operators these are, as it runs where the state of some of them is kept by pane."""
+    """Return the plan, whose operators these are, with the state of some of them stored by pane."""
     if not numbers:
         return parts
     counted = count()
@@ -66,8 +66,7 @@ def with_panes(parts: Parts, numbers: Collection[int], operators: Sequence[Opera
 
 
 def as_it_begins(parts: Parts, operators: Sequence[Operator]) -> Parts:
-    """Return the plan, whose operators these are, as it runs where all of them begin with nothing and may be kept by
-    pane."""
+    """Return the plan, whose operators these are, for a start without state that may be stored by pane."""
     return with_panes(parts, fit_for_panes(operators), operators)
 
 
@@ -95,7 +94,7 @@ def _is_fit_window(window: Window) -> bool:
 
 
 def _is_fit_key(kind: Type) -> bool:
-    """Whether equal values of the type are the same bits: of DOUBLE NaN and -0.0 are not."""
+    """Whether equal values of the type have equal bits: NaN and -0.0 of DOUBLE do not."""
     match kind:
         case types.Integer(_, signed):
             return signed
@@ -149,7 +148,7 @@ _COLUMNS = {
 
 
 def columns_of_aggregate(aggregate: Aggregate) -> tuple[WindowColumn, ...] | None:
-    """Return the columns that a window keeps of an aggregate; None where that is not known."""
+    """Return the columns of a window's state for an aggregate; None if they are unknown."""
     if aggregate.distinct or aggregate.order:
         return None
     if aggregate.function == "sum":
@@ -180,7 +179,7 @@ def _is_mean_of_doubles(mean: Aggregate) -> bool:
 
 
 def are_kept_apart(aggregates: Sequence[Aggregate]) -> bool:
-    """Whether no two of the aggregates of a window are one and the same to Spark, which keeps such but once."""
+    """Whether no two aggregates of a window are equal for Spark, which stores equal ones once."""
     same = [(columns_of_aggregate(aggregate), _counted(aggregate), aggregate.condition) for aggregate in aggregates]
     return all(first not in same[:place] for place, first in enumerate(same))
 

@@ -34,8 +34,7 @@ from engine.plan.tree import Node, walk
 
 
 def retained_states(parts: Parts) -> list[tuple[int, Node, str]]:
-    """Return every operator that keeps something: the branch that it is in, the node, and what it keeps for how
-    long."""
+    """Return every stateful operator: its branch, the node, and how long it stores what."""
     nodes = [(index, node) for index, branch in enumerate(parts.branches) for node in walk(branch)]
     return [(index, node, state) for index, node in nodes if (state := state_of(node)) is not None]
 
@@ -81,7 +80,7 @@ def _state_of_window(window: Window, aggregates: Sequence[Aggregate]) -> str | N
 
 
 def needs_values_in_window(aggregate: Aggregate) -> bool:
-    """Whether a window must keep the values of an aggregate until it closes; else something of a fixed size will do."""
+    """Whether a window must store the values of an aggregate until it closes, instead of a state of fixed size."""
     function = AGGREGATES.get(aggregate.function)
     if function is None or (aggregate.distinct and not function.ignores_repeats):
         return True
@@ -89,7 +88,7 @@ def needs_values_in_window(aggregate: Aggregate) -> bool:
 
 
 def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
-    """Whether the values of an aggregate without a window must be kept; else something of a fixed size will do."""
+    """Whether the values of an aggregate without a window must be stored, instead of a state of fixed size."""
     if aggregate.takes != "all" and not aggregate.distinct and not aggregate.order:
         return aggregate.takes == "forward" and not only_appends
     function = AGGREGATES.get(aggregate.function)
@@ -97,7 +96,7 @@ def needs_values(aggregate: Aggregate, *, only_appends: bool) -> bool:
 
 
 def spell(length: timedelta) -> str:
-    """Return a length of time as a person would say it, and as an interval of SQL has it between its quotes."""
+    """Return a duration in words, which SQL accepts as an interval, too."""
     micros = length // timedelta(microseconds=1)
     for name, size in _SIZES:
         if micros % size == 0:

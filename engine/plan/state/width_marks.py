@@ -39,7 +39,7 @@ _MARK = re.compile(r"⟦([iufd])(\d+)(?:_(\d+))?⟧")
 
 
 def is_wider(old: Type, new: Type) -> bool:
-    """Whether every value of a type of numbers is, to the digit, one of another type, which may be the same."""
+    """Whether every value of a numeric type is exactly one of another type, which may be the same."""
     match old, new:
         case Integer(), Integer():
             return new.holds(old.least) and new.holds(old.largest)
@@ -75,8 +75,8 @@ class Marked:
     widths: tuple[Type, ...]
 
     def becomes(self, other: Marked, *, exactly: bool = False) -> bool:
-        """Whether the other one is the same of numbers that are as wide or wider; `exactly` leaves out FLOAT and
-        DOUBLE, since the same digits are read as two numbers."""
+        """Whether the other text is equal over numbers that are as wide or wider; `exactly` excludes FLOAT and DOUBLE,
+        since the same digits are two different numbers there."""
         pairs = list(zip(self.widths, other.widths, strict=False))
         return (
             (self.text, len(self.widths)) == (other.text, len(other.widths))
@@ -86,7 +86,7 @@ class Marked:
 
 
 def marked(text: str) -> Marked:
-    """Return a text of a plan without widths, taken apart."""
+    """Return a text of a plan without widths, and its marks."""
     left, runs = apart(text)
     return Marked(left, tuple(map(_narrowest, runs)))
 
@@ -99,7 +99,7 @@ def _narrowest(run: str) -> Type:
 
 
 def kind_of_mark(text: str) -> Type:
-    """Return the type that a mark without its brackets stands for; ValueError where it is none."""
+    """Return the type of a mark without its brackets; raise ValueError if there is none."""
     kinds = list(_types_in(f"⟦{text}⟧"))
     if len(kinds) != 1:
         raise ValueError(text)

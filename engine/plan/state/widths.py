@@ -36,7 +36,7 @@ _TEXTUAL = (types.Text, types.Json, types.Boolean, Integer, Float, Decimal)
 
 
 def without_widths(parts: Parts) -> Parts:
-    """Return a plan whose numbers are as wide as can be, and marked with how wide they are."""
+    """Return a plan whose numbers have the maximal width, and marks of their actual width."""
     loosening = _Loosening()
     return replace(parts, branches=tuple(loosening.node(branch) for branch in parts.branches))
 
@@ -53,7 +53,7 @@ def _wide(kind: Type) -> Type:
 
 
 def _mark(expr: Expr, kind: Type) -> Expr:
-    """Return a number with a mark of how wide it is."""
+    """Return a number with a mark of its width."""
     name = mark_of(kind)
     return expr if name is None else Member(expr, name, _wide(kind))
 
@@ -97,7 +97,7 @@ def _name(call: Call) -> str:
 
 
 def _marked_scan(scan: Scan, loose: Node) -> Node:
-    """Return a table whose numbers are marked where they are read, whether or not anything else is done with them."""
+    """Return a table whose numbers are marked when they are read, whether or not they are processed further."""
     columns = (Column(field.name, field.type, field.nullable) for field in scan.schema)
     return Project(loose, tuple(Named(column.name, _expr(column)) for column in columns))
 

@@ -85,7 +85,7 @@ def step_of(node: WindowAggregate) -> int:
 
 
 def withhold(parts: Parts, withheld: Withheld) -> Parts:
-    """Return the plan as it runs over such a state."""
+    """Return the plan for a state with suppressed aggregates."""
     if not withheld:
         return parts
     numbers = count()
@@ -135,7 +135,7 @@ def _instant(micros: int) -> Expr:
 
 
 def pieces_of(branch: Node) -> list[Node]:
-    """Return the relations that a branch has the rows of, by UNION ALL, if it does; itself otherwise."""
+    """Return the inputs of a branch that is a UNION ALL; else the branch itself."""
     top = branch
     while isinstance(top, Project):
         top = top.input
@@ -143,7 +143,7 @@ def pieces_of(branch: Node) -> list[Node]:
 
 
 def aggregate_of(piece: Node) -> UpdatingAggregate | None:
-    """Return the aggregate whose rows a relation only filters and projects; None where it does more."""
+    """Return the aggregate whose rows a relation only filters and projects; None if it does more."""
     node = piece
     while isinstance(node, Filter | Project):
         node = node.input
@@ -166,7 +166,7 @@ def condition_of(piece: Node) -> Expr | None:
 
 
 def mark_of(aggregate: UpdatingAggregate) -> str:
-    """Return a free name for the column that marks retractions of rows as they were emitted before."""
+    """Return a free name for the column that marks retractions of earlier output."""
     name = "_before"
     while name in aggregate.schema.names:
         name += "_"
@@ -174,7 +174,7 @@ def mark_of(aggregate: UpdatingAggregate) -> str:
 
 
 def retold(branch: Node) -> Node:
-    """Return a branch as it runs over aggregates with a retelling: what is marked passes its conditions."""
+    """Return a branch over re-emitting aggregates: marked rows pass its conditions."""
     pieces = pieces_of(branch)
     if pieces != [branch]:
         return with_inputs(branch, [retold(below) for below in inputs_of(branch)])
@@ -198,6 +198,6 @@ def _projected(piece: Node, rows: Node) -> Node:
 
 
 def over_places(condition: Expr, places: dict[str, int]) -> Expr:
-    """Return a condition over columns that are called after their places: `c0`, `c1` and so on."""
+    """Return a condition over columns that are named by position: `c0`, `c1` and so on."""
     columns = {part.name: part for part in walk(condition) if isinstance(part, Column)}
     return substitute(condition, {name: replace(column, name=f"c{places[name]}") for name, column in columns.items()})

@@ -215,13 +215,13 @@ class _TestedAgainst:
 
 
 def filter_by_subquery(queries: QueryReader, outer: ScopedRows, test: SubqueryTest) -> Node:
-    """Return the rows for which the test is true, as they are. Within a window when both relations have one, else
-    for all time."""
+    """Return the rows for which the test is true, unchanged. Within a window if both relations have one, else without a
+    time limit."""
     return _SubqueryFilter(queries, outer, test).filtered()
 
 
 def read_correlated(queries: QueryReader, outer: ScopedRows, query: exp.Select) -> CorrelatedRows:
-    """Return the FROM and WHERE of a query that may look at the rows around it."""
+    """Return the FROM and WHERE of a query that may read the rows around it."""
     source = rename_apart(queries.read_from(query), outer)
     rows, scope = source.rows, replace(source.scope, outer=outer.scope)
     inputs = Expressions(queries.script, scope)
@@ -271,7 +271,8 @@ class _SubqueryFilter:
         return self._drop_unknown(rows, value, inner_value, inner)
 
     def _join(self, rows: Node, inner: Node, conditions: Sequence[Expr], kind: Literal_typing["semi", "anti"]) -> Node:
-        """Return the join, which reads no more of the inner rows than it needs, so that equal ones are kept once."""
+        """Return the join, which reads only the needed columns of the inner rows, so that equal ones are stored
+        once."""
         condition = join_condition_of(conditions, rows, inner)
         names = set[str]().union(*(columns_of(condition) for condition in conditions))
         _, window_column = recoverable_window(inner) or (None, None)
@@ -326,7 +327,7 @@ class _SubqueryFilter:
         return _TestedAgainst(rows, tuple(values), correlated.conditions)
 
     def _values_of(self, scope: Scope) -> tuple[Expr, ...]:
-        """Return all columns that the query gives; none when the test has no values to compare them with."""
+        """Return all columns that the query returns; none if the test compares no values with them."""
         if not self.test.values:
             return ()
         self._check_count(len(scope.shown))
@@ -343,7 +344,7 @@ class _SubqueryFilter:
 
 
 def _as_compared(value: Expr, inner_value: Expr) -> tuple[Expr, Expr]:
-    """Return both sides of an equality as the type in which they are compared."""
+    """Return both sides of an equality in the type in which they are compared."""
     comparison = make_call("=", [value, inner_value])
     assert isinstance(comparison, Call)
     left, right = comparison.arguments
@@ -355,7 +356,7 @@ PARTS = "0123456789abcdef"
 
 
 def part_of(value: Expr) -> Expr:
-    """Return the part that a value belongs to; NULL for NULL."""
+    """Return the part of a value; NULL for NULL."""
     if not can_cast(value.type, types.TEXT):
         return Literal(PARTS[0], types.TEXT)
     digest = make_call("md5", [coerce(value, types.TEXT)])
@@ -363,11 +364,11 @@ def part_of(value: Expr) -> Expr:
 
 
 def part_of_row(rows: Node) -> Expr:
-    """Return the part that a row belongs to, by one of its columns."""
+    """Return the part of a row, by one of its columns."""
     field = next((field for field in rows.schema if can_cast(field.type, types.TEXT)), rows.schema.fields[0])
     return make_call("coalesce", [part_of(column_of(field)), Literal(PARTS[0], types.TEXT)])
 
 
 def all_parts(*more_parts: str) -> Expr:
-    """Return an array of the names of all parts, behind those of some more."""
+    """Return an array of the names of all parts, after some other names."""
     return make_call("make_array", [Literal(part, types.TEXT) for part in (*more_parts, *PARTS)])

@@ -50,7 +50,7 @@ def _item_with_alias(name: str, select_list: Sequence[exp.Expr], scope: Scope) -
 
 
 def names_of_alias(alias: exp.Expr | None, count: int, script: Script) -> list[str]:
-    """Return the names that an alias gives to all columns of a relation; none when it names the relation alone."""
+    """Return the names that an alias gives to all columns of a relation; none if it names only the relation."""
     names = [part.name for part in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
     if not names:
         return []
@@ -78,7 +78,7 @@ def name_of_item(item: exp.Expr) -> str:
 
 
 def read_item(item: exp.Expr, scope: Scope, translate: Callable[[exp.Expr], Expr]) -> list[Named]:
-    """Return the columns that an item of a SELECT list stands for: one, or those of a star."""
+    """Return the columns of an item of a SELECT list: one, or those of a star."""
     columns = _columns_of_star(item, scope)
     if columns is None:
         return [Named(name_of_item(item), translate(item.unalias()))]
@@ -86,8 +86,8 @@ def read_item(item: exp.Expr, scope: Scope, translate: Callable[[exp.Expr], Expr
 
 
 def unnamed_columns(select: exp.Select, scope: Scope) -> frozenset[str]:
-    """Return the columns that a SELECT gives and nobody named: what is computed without an alias, and those of its
-    input that a star passes on. A column brings its name along, and a member of a struct its own."""
+    """Return the unnamed columns of a SELECT: those computed without an alias, and those of its input that a star
+    passes on. A column has its own name, and so has a member of a struct."""
     is_unnamed: dict[str, bool] = {}
     for item in select.expressions:
         columns = _columns_of_star(item, scope)
@@ -99,7 +99,7 @@ def unnamed_columns(select: exp.Select, scope: Scope) -> frozenset[str]:
 
 
 def with_unique_names(columns: Sequence[Named]) -> tuple[Named, ...]:
-    """Return the columns with a number behind names that others have already."""
+    """Return columns with a number after each name that is taken already."""
     counts: dict[str, int] = {}
     unique: list[Named] = []
     for column in columns:
@@ -130,8 +130,7 @@ def refuse_shared_names(columns: Schema, query: exp.Expr, script: Script) -> Non
 
 
 def _columns_of_star(item: exp.Expr, scope: Scope) -> list[Visible] | None:
-    """Return the columns that a star stands for, but those that its EXCEPT or EXCLUDE names; None for everything
-    else."""
+    """Return the columns of a star without those in its EXCEPT or EXCLUDE; None for everything else."""
     if isinstance(item, exp.Star):
         star, columns = item, scope.shown
     elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):

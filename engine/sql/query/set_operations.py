@@ -34,8 +34,8 @@ from engine.sql.scope import Relation
 
 
 def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Relation:
-    """Return the rows of both sides, or those of the first that the second has or has not; equal ones once, unless
-    it is UNION ALL."""
+    """Return the rows of both sides, or those of the first that are or are not in the second; equal ones once, except
+    for UNION ALL."""
     word = type(node).__name__.upper()
     at = queries.script.position_of_word(word, node, node.expression)
     is_distinct = node.args.get("distinct", True)
@@ -62,7 +62,7 @@ def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Rel
 
 
 def unite(relations: Sequence[Node], at: TextPosition | None = None) -> Node:
-    """Return one relation with the rows of all; columns by position, cast to types that hold them all."""
+    """Return one relation with the rows of all inputs; columns by position, cast to their common types."""
     inputs = [rows for relation in relations for rows in _united(relation)]
     if len(inputs) > MAX_RELATIONS:
         raise TooLargeError(f"a union has {len(inputs)} relations", hint=f"at most {MAX_RELATIONS} are planned", at=at)
@@ -100,8 +100,8 @@ def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tup
 
 
 def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
-    """Return the different rows of the first that the second has, or has not. Within a window when both relations
-    have one, else for all time."""
+    """Return the distinct rows of the first that are, or are not, in the second. Within a window if both relations have
+    one, else without a time limit."""
     left, right = _align(sides, word, None)
     left = distinct_rows(left, ttl)
     projections = (Named(f"__other{index}", column_of(field)) for index, field in enumerate(right.schema))

@@ -32,12 +32,12 @@ COMPUTED_WINDOW = "__again"
 
 
 def is_window_call(node: exp.Expr) -> bool:
-    """Whether it is a call of tumble, hop or session."""
+    """Whether the expression is a call of tumble, hop or session."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in WINDOWS
 
 
 def translate_window(node: exp.Expr, script: Script) -> Window:
-    """Return the window that a call describes."""
+    """Return the window of a call."""
     name = node.name.lower()
     try:
         lengths = [_read_length(argument) for argument in node.expressions]
@@ -81,7 +81,7 @@ def _read_length(node: exp.Expr) -> timedelta:
 
 
 def window_over(window: Window, source: Node) -> Window:
-    """Return the window to aggregate by, over an input that may already be windowed: then it must be the same one."""
+    """Return the window to aggregate by, over an input that may be windowed already: then both must be the same."""
     source_window = window_of(source)
     if source_window is None:
         return window
@@ -99,8 +99,8 @@ def window_over(window: Window, source: Node) -> Window:
 
 
 def recoverable_window(source: Node) -> tuple[Window, str | None] | None:
-    """Return the window of a relation's rows, and the column that holds it once `with_window` has made it. A session
-    is known only by what the rows carry."""
+    """Return the window of a relation's rows, and the column with it after `with_window`. A session can only be read
+    from a column of the rows."""
     source_window = window_of(source)
     if source_window is None:
         return None
@@ -109,8 +109,8 @@ def recoverable_window(source: Node) -> tuple[Window, str | None] | None:
 
 
 def with_window(source: Node) -> Node:
-    """Return the relation with a column for its window, worked out from the event time, which is just before its
-    end, unless it carries the window itself."""
+    """Return the relation with a column for its window, which is computed from the event time, just before the window's
+    end, unless a column has it already."""
     match window_of(source):
         case (Tumble(width) | Hop(_, width), None) if not source.schema.find(COMPUTED_WINDOW):
             time, tick = Column(EVENT_TIME, types.TIMESTAMP, nullable=False), timedelta(microseconds=1)

@@ -63,7 +63,8 @@ def _between(node: exp.Between, translate_call: TranslateCall) -> Expr:
 
 
 def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Expr | None:
-    """Whether a value is among the elements of an array, `= ANY(array)`, or is none of them, `<> ALL(array)`."""
+    """Return the test whether a value equals an element of an array, `= ANY(array)`, or none of them, `<>
+    ALL(array)`."""
     word = "any" if isinstance(node, exp.EQ) else "all"
     array = _array_behind(word, node.expression)
     if array is None:
@@ -80,7 +81,7 @@ def _among_elements(node: exp.EQ | exp.NEQ, translate_call: TranslateCall) -> Ex
 
 
 def _array_behind(word: str, node: exp.Expr) -> exp.Expr | None:
-    """Return the array in the parentheses of ANY or ALL; the parser knows ANY, and takes ALL for a function."""
+    """Return the array in the parentheses of ANY or ALL; the parser knows ANY, and parses ALL as a function."""
     array: exp.Expr | None = None
     if isinstance(node, exp.Any) and word == "any":
         array = node.this.unnest()
@@ -90,7 +91,7 @@ def _array_behind(word: str, node: exp.Expr) -> exp.Expr | None:
 
 
 def translate_pattern(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    """Return the test of a text by such a pattern; None for every other expression."""
+    """Return the test of a text by a pattern; None for every other expression."""
     escape, inner = "\\", node
     if isinstance(node, exp.Escape):
         escape, inner = _constant(translate(node.expression), "the ESCAPE character"), node.this
@@ -140,7 +141,7 @@ _WILD = {"%": "(?s:.*)", "_": "(?s:.)"}
 
 
 def _regular_expression(pattern: str, escape: str) -> str:
-    """Return the regular expression for all of a text that a pattern of SIMILAR TO means: `%` and `_` as in LIKE, and
+    """Return the regular expression for a whole text that matches a pattern of SIMILAR TO: `%` and `_` as in LIKE, and
     `|`, `*`, `+`, `?`, `{m,n}`, `(...)` and `[...]` as in regular expressions."""
     expression, position, in_class = "", 0, False
     while position < len(pattern):
@@ -173,7 +174,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {exp.ArrayContainsAll: "array_has_all", 
 
 
 def translate_nested(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr | None:
-    """Return the value of an expression that makes an array or a struct, or reads one; None for all others."""
+    """Return the value of an expression that constructs an array or a struct, or reads one; None for all others."""
     match node:
         case exp.Array():
             return make_call("make_array", [translate(element) for element in node.expressions])
@@ -268,7 +269,7 @@ TranslateCall = Callable[[str, Sequence[exp.Expr]], Expr]
 
 
 def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
-    """Return a declared function applied to arguments, cast to what it takes."""
+    """Return a call of a declared function, with its arguments cast to the parameters."""
     typed_call = call(name, arguments)
     if typed_call is not None:
         return typed_call
@@ -286,7 +287,7 @@ def make_call(name: str, arguments: Sequence[Expr]) -> Expr:
 
 
 def _fitting_cast(name: str, arguments: Sequence[Expr]) -> str | None:
-    """Return the cast of one argument with which the call fits: to the type of another argument, or to TEXT."""
+    """Return the cast of one argument that makes the call fit: to the type of another argument, or to TEXT."""
     for index, argument in sorted(enumerate(arguments), key=lambda item: not isinstance(item[1].type, types.Text)):
         others = [other.type for other in (*arguments[:index], *arguments[index + 1 :])]
         for kind in (*others, types.TEXT):
@@ -298,8 +299,8 @@ def _fitting_cast(name: str, arguments: Sequence[Expr]) -> str | None:
 
 
 def cast_for(expr: Expr, kind: types.Type, target: str) -> Expr:
-    """Return the expression as the type of its target, by any cast that there is. A part of JSON is written out as
-    text, null where there is none."""
+    """Return the expression in the type of its target, by any existing cast. A part of JSON becomes text, null if it is
+    absent."""
     if expr.type == types.JSON_PART:
         if kind == types.TEXT:
             return make_call("coalesce", [Cast(expr, kind), Literal("null", kind)])
@@ -310,17 +311,17 @@ def cast_for(expr: Expr, kind: types.Type, target: str) -> Expr:
 
 
 def negated(node: exp.Expr, value: Expr) -> Expr:
-    """Return the test, or its opposite: the parser keeps the NOT of NOT LIKE and IS NOT beside the operands."""
+    """Return the test, or its opposite: the parser stores the NOT of NOT LIKE and IS NOT next to the operands."""
     return make_call("not", [value]) if node.args.get("negate") else value
 
 
 def clipped(text: str) -> str:
-    """Return the text as an error shows it, cut when it is long."""
+    """Return the text for an error, truncated if it is long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _check_constants(function: Function, arguments: Sequence[Expr]) -> None:
-    """Refuse arguments that must be constants, or certain ones, and are not."""
+    """Raise if arguments are not the constants that they must be."""
     for index, words in function.choices.items():
         if index >= len(arguments):
             continue

@@ -125,7 +125,7 @@ class Expressions:
     special: Callable[[exp.Expr], Expr | None] = lambda _node: None
 
     def translate(self, node: exp.Expr) -> Expr:
-        """Return the typed value of an expression; an error says where in the script."""
+        """Return the typed value of an expression; errors have their position in the script."""
         try:
             value = self.special(node)
             return self._translate(node) if value is None else value
@@ -134,7 +134,7 @@ class Expressions:
             raise
 
     def condition(self, node: exp.Expr) -> Expr:
-        """Return an expression that must be true or false."""
+        """Return a boolean expression."""
         condition = self.translate(node)
         if not isinstance(condition.type, types.Boolean | types.Null):
             raise TypeMismatchError(
@@ -157,7 +157,7 @@ class Expressions:
         return value
 
     def _with_own_syntax(self, node: exp.Expr) -> Expr | None:
-        """Translate the syntax that the modules beside this one read. Rows of values and arrays come before the
+        """Translate the syntax that the modules next to this one read. Rows of values and arrays come before the
         operators that they share with single values."""
         return (
             translate_nested(node, self.translate, make_call)
@@ -232,7 +232,7 @@ class Expressions:
         return self._choice(tests, [branch.args["true"] for branch in node.args["ifs"]], node.args.get("default"))
 
     def _choice(self, tests: Sequence[Expr], chosen: Sequence[exp.Expr], default: exp.Expr | None) -> Expr:
-        """Return the value of the first test that is true, or else the default."""
+        """Return the value of the first true test, or else the default."""
         values = [self.translate(value) for value in chosen]
         otherwise = None if default is None else self.translate(default)
         kind = _common_type([*values, *([] if otherwise is None else [otherwise])], "the branches of CASE")
@@ -267,7 +267,7 @@ class Expressions:
         return _cut_to_digits(check_constants(Cast(inner, kind, lenient=isinstance(node, exp.TryCast))), node.to)
 
     def _call(self, name: str, arguments: Sequence[exp.Expr]) -> Expr:
-        """Return a call of a scalar function; what only has a meaning elsewhere is refused by its name."""
+        """Return a call of a scalar function; raise for a function that is only valid elsewhere."""
         if name in WINDOWS:
             raise WindowContextError(
                 f"window function {name} is not allowed here",
@@ -291,7 +291,7 @@ class Expressions:
 
 
 def _cut_to_digits(value: Expr, written: exp.DataType) -> Expr:
-    """Return a TIMESTAMP cut to the digits that its type, such as TIMESTAMP(3), has."""
+    """Return a TIMESTAMP truncated to the digits of its type, such as TIMESTAMP(3)."""
     unit = unit_of(written)
     return value if unit is None else make_call("date_trunc", [Literal(unit, types.TEXT), value])
 
@@ -333,7 +333,7 @@ _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 def translate_function(node: exp.Expr, translate: Translate, translate_call: TranslateCall) -> Expr | None:
-    """Return the call of a function, however it is written; None for every other expression."""
+    """Return the call of a function in any spelling; None for every other expression."""
     match node:
         case exp.Anonymous():
             return translate_call(node.name.lower(), node.expressions)

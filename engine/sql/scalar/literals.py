@@ -121,7 +121,7 @@ def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | No
 
 
 def _written(node: exp.Interval) -> str:
-    """Return the text of the interval: as it stood in the script (see `sql/text/dialect.py`), else number and unit."""
+    """Return the text of the interval: as written in the script (see `sql/text/dialect.py`), else number and unit."""
     written = str(node.meta.get("written", ""))
     if any(mark.isalpha() or mark == ":" for mark in written):
         return written
@@ -158,7 +158,7 @@ def _compared(node: exp.Expr, translate: Translate, make_call: MakeCall) -> Expr
 
 
 def parts_of_row(node: exp.Expr) -> list[exp.Expr]:
-    """Return the values of a row that is written out; none when it is something else."""
+    """Return the values of a row constructor; none for anything else."""
     if isinstance(node, exp.Tuple) or (isinstance(node, exp.Anonymous) and node.name.lower() == "row"):
         return list(node.expressions)
     return []
@@ -192,8 +192,8 @@ _DAY = re.compile(r"\s*(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?![0-9]).*)?)?\s*", re.
 
 
 def check_constants(expr: Expr) -> Expr:
-    """Return the expression; refused when it, or an argument of it, is a text constant that its type cannot be read
-    from."""
+    """Return the expression; raise if it, or one of its arguments, is a text constant that cannot be parsed as its
+    type."""
     for part in expr.arguments if isinstance(expr, Call) else (expr,):
         match part:
             case Cast(Literal(str(text)), kind, lenient=False) if not _reads(text, kind):

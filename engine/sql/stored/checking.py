@@ -62,7 +62,7 @@ class CheckedTable:
 
 
 def check_connection(name: str, connector: str, options: Mapping[str, StoredValue]) -> Connection:
-    """Return the connection of that name. Raises ScriptRefused with all that is wrong, without places: there is no
+    """Return the connection of that name. Raise ScriptRefused with all errors, without positions, since there is no
     text."""
     text = spell_connection(name, connector, options)
     with without_places():
@@ -80,7 +80,7 @@ def check_connection(name: str, connector: str, options: Mapping[str, StoredValu
 def check_table(
     name: str, connector: str, columns: str, options: Mapping[str, StoredValue], connections: Connections
 ) -> CheckedTable:
-    """Return the table of that name. Raises ScriptRefused with all that is wrong, without places."""
+    """Return the table of that name. Raise ScriptRefused with all errors, without positions."""
     text = spell_table(name, connector, columns, options)
     with without_places():
         script = parse(text)
@@ -102,13 +102,13 @@ def check_table(
 
 
 def stored_connector(name: str) -> Connector:
-    """Return the connector of that name; refused where there is none."""
+    """Return the connector of that name; raise if there is none."""
     return connector_named(name)
 
 
 @contextmanager
 def without_places() -> Iterator[None]:
-    """Take the places out of what is complained of: they are those of a text that nobody has written."""
+    """Remove the positions from errors: they refer to a generated text."""
     try:
         yield
     except ScriptRefused as refused:
@@ -121,7 +121,7 @@ def without_places() -> Iterator[None]:
 
 
 def _only_statement(script: Script, name: str, options: set[str]) -> exp.Create:
-    """Return the one statement of the text; columns that end it and begin another one are no columns."""
+    """Return the only statement of the text; raise for columns that end it and begin another one."""
     wrong = TableColumnError(f"the columns of {name} cannot be read", hint="list them as CREATE TABLE does")
     if len(script.statements) != 1 or not isinstance(node := script.statements[0].node, exp.Create):
         raise wrong
@@ -140,8 +140,8 @@ _PLAIN = (types.Boolean, types.Integer, types.Float, types.Decimal, types.Timest
 
 
 def replay_script(letters: Table, place: Path, sources: Sequence[Table]) -> str | None:
-    """Return the script for the records of sources of JSON; None where a table of dead letters does not have what it
-    takes."""
+    """Return the script that replays records of JSON sources; None if a dead-letter table lacks the necessary
+    columns."""
     columns = {field.name: field.type for field in letters.schema}
     if columns.get("record") != types.TEXT or letters.format is None:
         return None
@@ -184,7 +184,7 @@ class UsedNames:
 
 
 def used_names(text: str) -> UsedNames:
-    """Return the names that a script uses beside its own. What cannot be read uses none: whoever compiles it says
+    """Return the names that a script uses in addition to its own. An invalid script uses none: its compilation reports
     why."""
     try:
         script = parse(text)

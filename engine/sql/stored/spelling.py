@@ -15,19 +15,18 @@ StoredValue: TypeAlias = "str | bool | int | float | Sequence[str]"
 
 
 def spell_connection(name: str, connector: str, options: Mapping[str, StoredValue]) -> str:
-    """Return the CREATE CONNECTION of a connection that is kept."""
+    """Return the CREATE CONNECTION of a stored connection."""
     return f"CREATE CONNECTION {_quoted_name(name)} WITH ({_spell({'connector': connector, **options})});"
 
 
 def spell_table(name: str, connector: str, columns: str, options: Mapping[str, StoredValue]) -> str:
-    """Return the CREATE TABLE of a table that is kept; without columns it has those of its connector or of its first
-    row."""
+    """Return the CREATE TABLE of a stored table; without columns it has those of its connector or of its first row."""
     listed = f" (\n{columns}\n)" if columns.strip() else ""
     return f"CREATE TABLE {_quoted_name(name)}{listed} WITH ({_spell({'connector': connector, **options})});"
 
 
 def spell_name(name: str) -> str:
-    """Return a name of a column or a table, whatever it is."""
+    """Return the SQL spelling of any name of a column or a table."""
     return _quoted_name(name)
 
 

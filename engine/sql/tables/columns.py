@@ -78,7 +78,7 @@ class TableColumns:
 
 
 def read_columns(written: Sequence[exp.Expr], script: Script, complaints: Complaints) -> TableColumns:
-    """Return the columns and constraints in the list of a table; what is wrong with them goes to the complaints."""
+    """Return the columns and constraints in the list of a table; errors are added to the complaints."""
     columns: dict[str, Field | MetadataColumn | GeneratedColumn] = {}
     keys: list[str] = []
     declared_keys: list[tuple[exp.Expr, exp.PrimaryKey]] = []
@@ -122,7 +122,7 @@ def _key_of_table(part: exp.Expr) -> exp.PrimaryKey | None:
 def _add_key(
     key: exp.PrimaryKey, columns: dict[str, Field | MetadataColumn | GeneratedColumn], keys: list[str]
 ) -> None:
-    """Note the columns of a primary key, none of which is NULL."""
+    """Record the columns of a primary key, none of which is nullable."""
     if keys:
         raise TableColumnError("a table has one PRIMARY KEY", hint="name all of its columns: PRIMARY KEY (a, b)")
     spelled = {name.lower(): name for name in columns}
@@ -186,7 +186,7 @@ def _with_constraints(part: exp.ColumnDef, kind: types.Type) -> Field | Metadata
 def _column_of_kind(
     field: Field, part: exp.ColumnDef, value: exp.Expr | None, key: str | None
 ) -> Field | MetadataColumn | GeneratedColumn:
-    """Return the column by how it is filled: computed as `value`, by the connector from `key`, or else decoded."""
+    """Return the column by how it is filled: computed as `value`, by the connector from `key`, or decoded."""
     if _is_metadata_call(value):
         key, value = value.expressions[0].name, None
     if value is not None:
@@ -195,7 +195,7 @@ def _column_of_kind(
 
 
 def _is_metadata_call(value: exp.Expr | None) -> TypeGuard[exp.Anonymous]:
-    """Whether it is the other way to write METADATA FROM: `GENERATED ALWAYS AS (metadata('key'))`."""
+    """Whether the expression is the other spelling of METADATA FROM: `GENERATED ALWAYS AS (metadata('key'))`."""
     return isinstance(value, exp.Anonymous) and str(value.this).lower() == "metadata" and len(value.expressions) == 1
 
 
@@ -221,8 +221,8 @@ class EventTimes:
     positions: Mapping[str, TextPosition]
 
     def read(self, values: dict[str, Expr]) -> tuple[Expr | None, Expr]:
-        """Return the event time, None for the time of reading, and the watermark, over what is decoded and the event
-        time. `values` has what each column of the table is made of."""
+        """Return the event time, None for the time of reading, and the watermark, over the decoded columns and the
+        event time. `values` has the definition of each column of the table."""
         declared = self.columns.watermark
         if declared is not None:
             return self._declared(declared, values)

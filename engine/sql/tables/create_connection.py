@@ -51,7 +51,7 @@ Connections = Mapping[str, Connection]
 
 
 def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Connection:
-    """Return the connection that a CREATE CONNECTION declares. Raises ScriptRefused with all that is wrong with it."""
+    """Return the connection that a CREATE CONNECTION declares. Raise ScriptRefused with all errors."""
     complaints = Complaints()
     options = given_options(node, script, complaints, at)
     complaints.raise_any()
@@ -66,7 +66,7 @@ def declare_connection(node: exp.Create, script: Script, at: TextPosition) -> Co
 
 
 def connector_named(name: str, at: TextPosition | None = None) -> Connector:
-    """Return the connector of that name; refused where there is none."""
+    """Return the connector of that name; raise if there is none."""
     connector = find_connector(name)
     if connector is None or connector.hidden:
         names = [offered.name for offered in offered_connectors()]
@@ -76,7 +76,7 @@ def connector_named(name: str, at: TextPosition | None = None) -> Connector:
 
 
 def _check_shared(options: Sequence[WithOption], connector: Connector, complaints: Complaints) -> None:
-    """Complain of the options that only some tables of the connector have."""
+    """Add an error for each option that only some tables of the connector have."""
     allowed = shared_names(connector)
     for option in options:
         if option.name not in allowed:
@@ -91,8 +91,7 @@ def shared_names(connector: Connector) -> frozenset[str]:
 
 
 def read_connections(text: str) -> dict[str, Connection]:
-    """Return the connections of a file that an administrator has written. Raises SettingError when it holds anything
-    else."""
+    """Return the connections of an administrator's file. Raise SettingError if it contains anything else."""
     connections: dict[str, Connection] = {}
     try:
         script = parse(text)
@@ -114,7 +113,7 @@ def read_connections(text: str) -> dict[str, Connection]:
 
 
 def with_connection(options: Sequence[WithOption], connections: Connections) -> list[WithOption]:
-    """Return the options of a table together with those of the connection that it names."""
+    """Return the options of a table merged with those of the connection that it names."""
     profile_option = option_named("connection_profile", options)
     if profile_option is None:
         return list(options)

@@ -54,7 +54,7 @@ from engine.values.near_names import did_you_mean
 
 
 def declare_table(node: exp.Create, script: Script, connections: Connections) -> Entry:
-    """Return the table that a CREATE TABLE declares. Raises ScriptRefused with all that is wrong with it."""
+    """Return the table that a CREATE TABLE declares. Raise ScriptRefused with all errors."""
     target, written = (node.this.this, node.this.expressions) if isinstance(node.this, exp.Schema) else (node.this, [])
     at = script.position(target) or TextPosition(1, 1)
     complaints = Complaints()
@@ -86,7 +86,7 @@ def declare_table(node: exp.Create, script: Script, connections: Connections) ->
 def _connector_options(
     connector: WithOption, options: Sequence[WithOption], at: TextPosition, *, is_lookup: bool
 ) -> list[WithOption]:
-    """Return the options that the connector reads: all but the one that names it."""
+    """Return the options for the connector: all except the one that names it."""
     connector_options = [option for option in options if option is not connector]
     return as_lookup(connector_options, at) if is_lookup else connector_options
 
@@ -225,7 +225,7 @@ def _generated(declaration: Declaration, decoded: tuple[Column, ...], complaints
 
 
 def _physical(declaration: Declaration) -> tuple[Field, ...]:
-    """Return the columns that are decoded; a connector with columns of its own needs no list of them."""
+    """Return the decoded columns; a connector with columns of its own needs no list of them."""
     written, schema = declaration.columns.physical, declaration.connector.schema
     if schema is None:
         return written
@@ -242,7 +242,7 @@ def _physical(declaration: Declaration) -> tuple[Field, ...]:
 
 
 def _carries_changes(declaration: Declaration, complaints: Complaints) -> bool:
-    """Whether the records say what is done to rows; then times and values must be those of the rows themselves."""
+    """Whether the records describe changes of rows; then times and values must be those of the rows themselves."""
     form, columns, script = declaration.options.format, declaration.columns, declaration.script
     if form is None or not find_format(form.format).carries_changes:
         return False
@@ -285,7 +285,7 @@ class Declaration:
     positions: Mapping[str, TextPosition]
 
     def table(self, schema: Schema, metadata: Sequence[Filled] = ()) -> Table:
-        """Return the table as its connector works on it: `schema` are the columns that are decoded or encoded."""
+        """Return the table for its connector: `schema` are the columns that are decoded or encoded."""
         general = self.options.general
         return Table(
             name=self.name,
@@ -307,7 +307,7 @@ class Declaration:
         )
 
     def metadata_fields(self, complaints: Complaints) -> tuple[Field, ...]:
-        """Return the columns that the connector fills; one that it does not know goes to the complaints."""
+        """Return the columns that the connector fills; an unknown one is added to the complaints."""
         for column in self.columns.metadata:
             with complaints.collect(self.script.position(column.written)):
                 self._check_metadata(column)
@@ -330,7 +330,7 @@ class Declaration:
 
 
 def with_columns(table: Table, columns: Schema) -> Table:
-    """Return the sink with the columns of what is inserted; refused when they do not fit its connector or format."""
+    """Return the sink with the columns of its rows; raise if they do not fit its connector or format."""
     sink = replace(table, schema=columns)
     check_columns(sink)
     return sink
@@ -347,8 +347,8 @@ def check_columns(table: Table) -> None:
 
 
 def taking_changes(table: Table, *, is_anonymous: bool) -> Table:
-    """Return the sink as it takes rows that are changed afterwards; refused when it cannot. One that only shows its
-    rows, or that nobody declared, shows them as changes."""
+    """Return the sink prepared for changelog rows; raise if it cannot take them. One that only shows its rows, or that
+    is undeclared, shows them as changes."""
     connector, sink = connector_of(table), sink_kind_of(table)
     if sink.drops_all or (table.format is not None and find_format(table.format.format).carries_changes):
         return table

@@ -152,7 +152,7 @@ def _check_way(rows: Node, source: SourceTable) -> None:
 
 
 def _with_source_columns(rows: Node, source_rows: Node, fields: Collection[Field]) -> Node:
-    """Return the rows with columns of the source beside their own."""
+    """Return the rows with additional columns of the source."""
     if rows == source_rows:
         copies = (Named(_PREFIX + field.name, Column(field.name, field.type, field.nullable)) for field in fields)
         return Project(rows, (*pass_through(rows.schema), *copies))
@@ -165,8 +165,8 @@ def _with_source_columns(rows: Node, source_rows: Node, fields: Collection[Field
 
 
 def with_dead_letter_tables(catalog: Catalog, written: Mapping[str, Table], complaints: Complaints) -> dict[str, Table]:
-    """Return the tables that are read and written, and the sinks that they name for their dead letters; what is
-    wrong with those goes to the complaints."""
+    """Return the tables that are read and written, and the sinks that they name for their dead letters; errors in these
+    are added to the complaints."""
     used = {**catalog.read_tables, **written}
     tables = dict(used)
     for _, entry in catalog.entries.values():

@@ -21,8 +21,8 @@ from engine.values.option_values import OptionValue
 
 
 def given_options(node: exp.Create, script: Script, complaints: Complaints, at: TextPosition) -> list[WithOption]:
-    """Return the options in the order of the text. If one is given twice, the last one counts. One that cannot be read
-    goes to the complaints."""
+    """Return the options in the order of the text. If one is given twice, the last one counts. An invalid one is added
+    to the complaints."""
     options: list[WithOption] = []
     properties = node.args.get("properties")
     for item in properties.expressions if properties else []:
@@ -77,7 +77,7 @@ def _number(text: str) -> float | int:
 
 
 def as_lookup(options: Sequence[WithOption], at: TextPosition) -> list[WithOption]:
-    """Return the options of a temporary table, which is a lookup table without saying so."""
+    """Return the options of a temporary table, which is implicitly a lookup table."""
     kind = option_named("type", options)
     if kind is not None and kind.value != "lookup":
         raise OptionValueError(
@@ -94,6 +94,6 @@ def option_named(name: str, options: Sequence[WithOption]) -> WithOption | None:
 
 
 def is_temporary(node: exp.Create) -> bool:
-    """Whether it says CREATE TEMPORARY TABLE."""
+    """Whether the statement is CREATE TEMPORARY TABLE."""
     properties = node.args.get("properties")
     return properties is not None and any(isinstance(item, exp.TemporaryProperty) for item in properties.expressions)

@@ -102,7 +102,7 @@ class Arroyo(Postgres):
         }
 
         def raise_error(self, message: str, token: Token | None = None) -> None:
-            """Stop at the first thing that cannot be read, and note where it is."""
+            """Stop at the first syntax error, and record its position."""
             unread = token or self._curr
             nearest = unread or self._prev
             where = {"description": message, "start": nearest.start if nearest else 0}
@@ -220,7 +220,7 @@ class Arroyo(Postgres):
 
 
 def _starting_at(node: exp.Expression | None, token: Token | None) -> exp.Expression | None:
-    """Return the node, with a note of where its first token stands."""
+    """Return the node with the position of its first token."""
     if isinstance(node, exp.Expression) and token is not None and "start" not in node.meta:
         node.meta["start"] = token.start
     return node

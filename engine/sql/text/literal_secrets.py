@@ -34,7 +34,7 @@ from engine.values.secret_references import SECRET_PREFIX
 
 
 def literal_secrets(script: Script) -> list[LiteralSecretError]:
-    """Return a complaint for every secret that a statement of the script holds."""
+    """Return an error for every secret that a statement of the script contains."""
     options = list(_options(script))
     others = _names_of_others(options, is_secret)
     return [
@@ -49,8 +49,8 @@ def literal_secrets(script: Script) -> list[LiteralSecretError]:
 
 
 def keys_in_urls(script: Script) -> list[LiteralSecretError]:
-    """Return a warning for every URL of the script that holds a key. Every reader of the script or of its options sees
-    the key."""
+    """Return a warning for every URL of the script that contains a key. Every reader of the script or of its options
+    sees the key."""
     return [
         LiteralSecretError(
             f"option '{option.name}' holds a key in its URL, which plans, pages and files of the script show",
@@ -82,13 +82,13 @@ def _is_literal_secret(option: WithOption, others: frozenset[str]) -> bool:
 
 @cache
 def _names(is_meant: Callable[[FieldInfo], bool]) -> frozenset[str]:
-    """Return the options of built-in connectors and formats that are meant."""
+    """Return the secret options of built-in connectors and formats."""
     models = [model for connector in CONNECTORS for model in connector.options.values()]
     return _meant((*models, *(form.options for form in FORMATS)), is_meant)
 
 
 def _names_of_others(options: Sequence[WithOption], is_meant: Callable[[FieldInfo], bool]) -> frozenset[str]:
-    """Return the options that are meant, of those connectors of other packages that a script names."""
+    """Return the secret options of those connectors of other packages that a script names."""
     models: list[type[BaseModel]] = []
     for name in {str(option.value) for option in options if option.name == "connector"}:
         with suppress(PluginError):  # the compiler refuses it

@@ -122,7 +122,7 @@ _WORDS_OF: dict[type[object], str] = {exp.Fetch: "FETCH"}
 
 
 def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
-    """Yield a complaint for each clause in the statement that we do not support."""
+    """Yield an error for each unsupported clause in the statement."""
     for part in node.walk():
         supported = _SUPPORTED.get(type(part))
         if supported is None:
@@ -133,7 +133,7 @@ def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
 
 
 def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
-    """Return a complaint about one clause of a part of a statement."""
+    """Return the error for one clause of a part of a statement."""
     if isinstance(part, exp.SetItem) and name == "kind":
         return _refused_kind(part, script)
     value = part.args[name]
@@ -222,7 +222,7 @@ class Script:
 
 
 def parse(text: str) -> Script:
-    """Return the statements of a script, in order. Raises ScriptRefused when there is no statement at all."""
+    """Return the statements of a script, in order. Raise ScriptRefused if there is none."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise ScriptRefused([TooLargeError("the script is longer than 1 MiB", hint="split it into several pipelines")])
     if text.startswith(_BYTE_ORDER_MARK):  # some editors begin every file with it
@@ -243,7 +243,7 @@ def parse(text: str) -> Script:
 
 
 def _statement(piece: list[Token], text: str, line_starts: Sequence[int], complaints: list[EngineError]) -> Statement:
-    """Return the statement of a piece; what is wrong with it is added to the complaints."""
+    """Return the statement of a piece; its errors are added to the complaints."""
     begin, declares = position_at(line_starts, piece[0].start), declared_name(piece)
     try:
         check_piece(piece, line_starts)
