@@ -103,7 +103,7 @@ class MailboxRefusedError(RunError):
 
 
 class NoExecutorsError(RunError):
-    """No executor of a cluster is up in time, or one cannot run our tasks."""
+    """No executor of a cluster is up in time, all have been gone for minutes, or one cannot run our tasks."""
 
     code = "run.no_executors"
     retryable = True
