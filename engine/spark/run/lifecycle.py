@@ -15,9 +15,8 @@ docs/decisions/watermarks-travel-in-offsets.md and docs/decisions/states-are-swa
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -28,35 +27,25 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from engine.changes.row_difference import with_kept_rows
 from engine.checkpoints import late_batches, spark_log
-from engine.checkpoints.claim import Claim, StatefulQuery, claim
 from engine.checkpoints.forms import is_begun, read_forms, read_panes, write_panes
 from engine.checkpoints.late_batches import LateBatch, read_withheld
-from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.state_moves import (
     bring_state_home,
     delete_prefixes,
-    is_elsewhere,
-    probe_bucket,
-    state_prefix,
-    sweep_prefixes,
 )
 from engine.checkpoints.state_owners import PrefixOwner, own_prefix
-from engine.checkpoints.state_pointer import read_pointer
-from engine.compile import Program, compile_script
-from engine.connectors.base import SinkContext, Table
-from engine.connectors.secret_values import fill_in
+from engine.compile import Program
+from engine.connectors.base import SinkContext
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.errors import StateBusyError, message_of
+from engine.errors import message_of
 from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
 from engine.plan.times import window_ends
 from engine.spark.jvm.cluster_conf import ClusterLaunch, driver_address
 from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
-from engine.spark.jvm.s3_jars import s3_jars
 from engine.spark.jvm.session import (
     close_session,
     closing_session,
@@ -66,12 +55,11 @@ from engine.spark.jvm.session import (
     scratch_on_this_machine,
 )
 from engine.spark.jvm.state_in_bucket import state_in_bucket
-from engine.spark.read.histories import histories_of, unsaid_starts
-from engine.spark.read.history import History
+from engine.spark.read.histories import histories_of
 from engine.spark.read.offset_log import planned_for, read_ends
 from engine.spark.read.pulses import Pulses
 from engine.spark.read.scan_spec import format_name
-from engine.spark.read.starts import begun_tables, counting_starts, with_starts
+from engine.spark.read.starts import begun_tables
 from engine.spark.run import executor_watch
 from engine.spark.run.begun_epochs import BegunEpochs
 from engine.spark.run.bucket_requests import BucketRequests, requests_of
@@ -86,6 +74,7 @@ from engine.spark.run.one_task_place import OneTaskPlace
 from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.run.planned_epoch import planned_epoch
+from engine.spark.run.prepared_run import PreparedRun, begin_state, begun_run, prepare, query_of, with_secrets
 from engine.spark.run.progress import WrittenEpoch
 from engine.spark.run.receivers import Receivers, receivers_of
 from engine.spark.run.reports import Reporter
@@ -97,13 +86,11 @@ from engine.spark.upgrade.hand_over import read_meeting
 from engine.spark.upgrade.take_over import refuse_another_history, refuse_empty, save_before, take_over
 from engine.spark.write.dead_letter_tables import DeadLetterTable
 from engine.spark.write.targets import Target, sink_directory
-from engine.udf.requirements import check_requirements
 from engine.values.cluster import is_one_jvm, refuse_master, refuse_missing_files
 from engine.values.epoch_report import EpochReport
 from engine.values.instants import now
 from engine.values.process_endings import count_memory_kills
-from engine.values.run_settings import refuse_unreachable_state
-from engine.values.start_positions import EARLIEST, StartStep
+from engine.values.start_positions import StartStep
 
 __all__ = ("Outcome", "RunSpec", "run", "run_in")
 
@@ -140,7 +127,7 @@ def run(
     on_sign(StartStep.READING)
     refuse_master(spec.master)
     refuse_missing_files(spec.cluster)
-    prepared = _prepare(spec)
+    prepared = prepare(spec)
     with ExitStack() as opened:
         opened.callback(prepared.claim.release)
         on_sign(StartStep.JAVA)
@@ -172,7 +159,7 @@ def _go_on(control: Control, on_sign: OnSign) -> None:
     on_sign(None)
 
 
-def _taken_over_here(prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
+def _taken_over_here(prepared: PreparedRun, listeners: _Listeners) -> PreparedRun:
     """Return the run once it has taken over the state of another query on the driver's machine: executors do not see
     the files of the state. The start that follows uploads them."""
     there = prepared.spec
@@ -182,7 +169,7 @@ def _taken_over_here(prepared: _PreparedRun, listeners: _Listeners) -> _Prepared
     return replace(taken, spec=replace(there, upgrade=None))
 
 
-def _mailbox_of(prepared: _PreparedRun) -> AbstractContextManager[Mailbox]:
+def _mailbox_of(prepared: PreparedRun) -> AbstractContextManager[Mailbox]:
     """Open a mailbox for executors that see another disk."""
     spec = prepared.spec
     assert spec.master is not None
@@ -191,7 +178,7 @@ def _mailbox_of(prepared: _PreparedRun) -> AbstractContextManager[Mailbox]:
     return open_mailbox(prepared.paths.root, bind, host, spec.cluster.mailbox_port, tables=tables)
 
 
-def _open(prepared: _PreparedRun) -> SparkSession:
+def _open(prepared: PreparedRun) -> SparkSession:
     """Open the session of a run."""
     spec, mailbox = prepared.spec, prepared.mailbox
     environment = {} if mailbox is None else mailbox.environment
@@ -220,7 +207,7 @@ def run_in(
     before = {name: str(spark.conf.get(name)) for name in (_PARTITIONS, _COUNTS_STATE)}
     try:
         listeners = _Listeners(on_epoch, on_started, on_sign)
-        return _run(spark, _with_own_state(spark, _prepare(spec), listeners), control, listeners)
+        return _run(spark, _with_own_state(spark, prepare(spec), listeners), control, listeners)
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
@@ -235,71 +222,7 @@ class _Listeners:
     on_sign: OnSign
 
 
-@dataclass(frozen=True, slots=True)
-class _PreparedRun:
-    """A run that may begin: its script is compiled, and its state directory claimed."""
-
-    spec: RunSpec
-    program: Program
-    claim: Claim
-    only_finishes: bool = False
-    """Whether the run ends once the epoch that had begun is committed."""
-    histories: Mapping[str, History] = field(default_factory=dict)
-    """Backfill ranges of tables that were not read yet."""
-    mailbox: Mailbox | None = None
-    """Where executors that see another disk hand in their files."""
-
-    @property
-    def paths(self) -> StatePaths:
-        return StatePaths(self.spec.state_dir.absolute())
-
-
-def _prepare(spec: RunSpec) -> _PreparedRun:
-    check_requirements(spec.udfs)
-    program = compile_script(
-        spec.sql,
-        default_sink=spec.default_sink,
-        udfs=spec.udfs,
-        connections=spec.connections,
-        stand_ins=spec.stand_ins,
-    )
-    refuse_unreachable_state(spec.settings, keeps_state=bool(program.operators))
-    # after the script was compiled: what is in the environment is in no fingerprint, and in no file
-    program = replace(program, tables=_with_secrets(program), is_fused=spec.settings.fuse)
-    if spec.is_rehearsal:
-        program = with_kept_rows(program)
-    claimed = claim(
-        StatePaths(spec.state_dir.absolute()),
-        _query(spec, program),
-        generation=spec.generation,
-        force=spec.force,
-        takes_over=spec.upgrade is not None,
-        owner=spec.owner,
-    )
-    prepared = _PreparedRun(spec, program, claimed)
-    try:
-        _settle_state(prepared)
-        # what the old query has read, and the new one goes on with, the upgrade says
-        return prepared if claimed.is_foreign else _begun(prepared)
-    except BaseException:
-        claimed.release()
-        raise
-
-
-def _begun(prepared: _PreparedRun) -> _PreparedRun:
-    """Return the run with the start positions of its tables, and their backfill ranges."""
-    spec, program, begun = prepared.spec, prepared.program, begun_tables(prepared.paths.checkpoint)
-    histories = histories_of(program, spec.settings.backfill, begun)
-    starts = counting_starts(program, spec.settings.start_from, begun)
-    if spec.is_rehearsal:
-        # what the old query does not read is read as far as it goes now
-        histories = {name: History() for name in program.scans if name not in begun}
-        return replace(prepared, program=with_starts(program, starts), histories=histories)
-    earliest = dict.fromkeys(unsaid_starts(histories, spec.settings.start_from), EARLIEST)
-    return replace(prepared, program=with_starts(program, {**earliest, **starts}), histories=histories)
-
-
-def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Listeners) -> _PreparedRun:
+def _with_own_state(spark: SparkSession, prepared: PreparedRun, listeners: _Listeners) -> PreparedRun:
     """Return the run once the state belongs to it: the state of another query is taken over first."""
     spec, held = prepared.spec, prepared.claim
     if spec.upgrade is None:
@@ -310,12 +233,12 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         refuse_another_history(prepared.paths, spec.upgrade)
         save_before(prepared.paths, spec.upgrade, now)
         return prepared
-    query = _query(spec, prepared.program)
+    query = query_of(spec, prepared.program)
     # refused before anything is changed
     histories_of(prepared.program, spec.settings.backfill, begun_tables(prepared.paths.checkpoint))
 
     def finish(before: Program) -> None:
-        filled = replace(before, tables=_with_secrets(before), is_fused=spec.settings.fuse)
+        filled = replace(before, tables=with_secrets(before), is_fused=spec.settings.fuse)
         # the lock stays with the run that follows
         rest = replace(prepared, program=filled, claim=replace(held, lock=None), only_finishes=True)
         _run(spark, rest, Control(), _Listeners(listeners.on_epoch, lambda: None, listeners.on_sign))
@@ -334,26 +257,12 @@ def _with_own_state(spark: SparkSession, prepared: _PreparedRun, listeners: _Lis
         spec.settings.start_from,
         by_pane=begins_by_pane(spec, prepared.program),
     )
-    return _begun(replace(prepared, claim=fresh))
-
-
-def _query(spec: RunSpec, program: Program) -> StatefulQuery:
-    files = tuple((file.name, file.text) for file in spec.udfs)
-    return StatefulQuery(spec.name, spec.sql, program.fingerprint, spec.parallelism, files, program.kept_objects)
-
-
-def _with_secrets(program: Program) -> Mapping[str, Table]:
-    return {name: _filled_in(table) for name, table in program.tables.items()}
-
-
-def _filled_in(table: Table) -> Table:
-    form = table.format and fill_in(table.format, os.environ).with_files()
-    return replace(table, options=fill_in(table.options, os.environ), format=form)
+    return begun_run(replace(prepared, claim=fresh))
 
 
 def _run(
     spark: SparkSession,
-    prepared: _PreparedRun,
+    prepared: PreparedRun,
     control: Control,
     listeners: _Listeners,
 ) -> Outcome:
@@ -379,7 +288,7 @@ def _run(
         )
         linger, interval = prepared.spec.settings.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
-        url = _begin_state(prepared)
+        url = begin_state(prepared)
         owner = None if url is None else own_prefix(url)
         with state_in_bucket(spark, checkpoint, url):
             has_other_disks = prepared.spec.has_other_disks
@@ -392,40 +301,6 @@ def _run(
         if not prepared.spec.keeps_state and not prepared.only_finishes:
             delete_prefixes(prepared.paths)
         prepared.claim.release()  # the callbacks that Spark keeps would hold it for as long as the session lives
-
-
-def _settle_state(prepared: _PreparedRun) -> None:
-    """Download the state to this disk if it is to be changed, or to be stored elsewhere from now on."""
-    spec, paths, held = prepared.spec, prepared.paths, prepared.claim
-    state_url, pointer = spec.cluster.state_url, read_pointer(paths.checkpoint)
-    if state_url is not None and prepared.program.operators:
-        if pointer is None and held.lock is None:
-            raise _in_use(paths)
-        s3_jars(os.environ)
-        probe_bucket(state_url)
-    if pointer is None or not (held.is_foreign or is_elsewhere(paths, state_url)):
-        return
-    if held.lock is None:
-        raise _in_use(paths)
-    bring_state_home(paths)
-
-
-def _in_use(paths: StatePaths) -> StateBusyError:
-    return StateBusyError(
-        f"the state in {paths.root} cannot be moved while another run has it",
-        hint="nothing is lost: try again when that run has ended",
-    )
-
-
-def _begin_state(prepared: _PreparedRun) -> str | None:
-    """Return the prefix in a bucket that stores the state of the run, after moving the state there; None if it stays on
-    this disk."""
-    state_url = prepared.spec.cluster.state_url
-    if state_url is None or not prepared.program.operators:
-        return None
-    url = state_prefix(prepared.paths, state_url)
-    sweep_prefixes(prepared.paths)
-    return url
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +319,7 @@ class _Running:
     """A run with its session open. Spark's thread runs the epochs, and writes `begun` and `written`; the thread of the
     run reads them, and reports."""
 
-    prepared: _PreparedRun
+    prepared: PreparedRun
     control: Control
     reporter: Reporter
     listeners: _Listeners
