@@ -70,7 +70,7 @@ def test_an_epoch_of_two_partitions_sends_two_requests(
     assert kinds.keys() - OF_EPOCHS <= {"LIST", "HEAD", "PUT zip", "PUT sst", "DELETE changelog", "GET"}, kinds
     assert is_whole(tmp_path)
     # those of the probe and of the claim on the prefix are the driver's, and not Spark's
-    of_driver = ("probe-", ".owners", "?delete", "prefix=jobs/&")
+    of_driver = ("probe-", ".owners", "?delete", "prefix=jobs/&", "prefix=jobs%2F&")
     reported["put"] += reported.pop("changelog")
 
     def sent(until: int | None) -> Counter[str]:
