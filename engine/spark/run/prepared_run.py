@@ -1,4 +1,4 @@
-"""What a run does before Spark starts: compile its script, claim its state directory, and see where the state is.
+"""Prepare a run before Spark starts: compile its script, claim its state directory, and find its state.
 
 script            compiled; secrets are filled in
 state directory   claimed, or refused: another run has it, or it is another query's
