@@ -58,7 +58,8 @@ class AfterXdist:
             mark = item.get_closest_marker("xdist_group")
             suffix = f"@{mark.args[0]}" if mark is not None else ""
             if not item.nodeid.endswith(suffix):
-                item._id = type(item._id).parse(item.nodeid + suffix)
+                path, _, rest = (item.nodeid + suffix).partition("::")
+                item._id = type(item._id)(path=path, names=(rest,))
 
 
 def pytest_configure(config: pytest.Config) -> None:
