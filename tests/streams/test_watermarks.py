@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from engine.spark.run.lifecycle import RunSpec
 from engine.values.epoch_report import EpochReport
@@ -70,24 +73,31 @@ def watermark_minutes(report: EpochReport) -> float | None:
     return (report.watermark - datetime(2024, 1, 1, tzinfo=UTC)).total_seconds() / 60
 
 
-def test_a_slow_and_a_silent_partition_lose_no_row(spark: SparkSession, tmp_path: Path) -> None:
-    steps = three_partitions()
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run over a slow and a silent partition, and where it has written."""
 
-    outcome, reports = play(spark, spec_of(tmp_path, steps))
+    folder: Path
+    steps: list[Step]
+    outcome: str
+    reports: list[EpochReport]
 
-    assert outcome == "finished"
-    assert answer(tmp_path) == batch_answer(steps)
-    assert sum(report.late_rows for report in reports) == 0
+
+@pytest.fixture(scope="module")
+def slow_and_silent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder, steps = tmp_path_factory.mktemp("slow_and_silent"), three_partitions()
+    outcome, reports = play(spark, spec_of(folder, steps))
+    return Run(folder, steps, outcome, reports)
 
 
-def test_windows_wait_for_the_silent_partition_and_then_follow_the_slow_one(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    steps = three_partitions()
+def test_a_slow_and_a_silent_partition_lose_no_row(slow_and_silent: Run) -> None:
+    assert slow_and_silent.outcome == "finished"
+    assert answer(slow_and_silent.folder) == batch_answer(slow_and_silent.steps)
+    assert sum(report.late_rows for report in slow_and_silent.reports) == 0
 
-    _, reports = play(spark, spec_of(tmp_path, steps))
 
-    marks = {report.epoch: watermark_minutes(report) for report in reports if not report.is_last}
+def test_windows_wait_for_the_silent_partition_and_then_follow_the_slow_one(slow_and_silent: Run) -> None:
+    marks = {report.epoch: watermark_minutes(report) for report in slow_and_silent.reports if not report.is_last}
     waiting = [marks[epoch] for epoch in range(2, 6)]
     assert set(waiting) <= {None, 0.0}, "the silent partition still counts"
     following = [(epoch, mark) for epoch, mark in marks.items() if mark is not None and 0 < mark < 200]
