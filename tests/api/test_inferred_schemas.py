@@ -51,6 +51,19 @@ def test_columns_are_found_out_in_a_process_of_its_own(plane: Plane, tmp_path: P
     ask(plane, "POST", "/connection_tables", table)
 
 
+def test_the_format_may_be_an_option_as_the_command_line_sends_it(plane: Plane, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"id": 1}\n')
+    use(plane, probe=here)
+    config = {"type": "source", "path": str(path), "format": "json"}
+
+    found = ask(
+        plane, "POST", PATH, {"name": "t", "connector": "single_file", "config": config, "schema": {"columns": ""}}
+    )
+
+    assert found["columns"] == '"id" BIGINT'
+
+
 def test_only_the_first_records_are_looked_at(plane: Plane, tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text("".join(f'{{"n{number // 1000}": {number}}}\n' for number in range(20_000)))

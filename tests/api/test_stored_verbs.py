@@ -45,6 +45,34 @@ def test_what_a_test_says_last_is_said_and_is_the_exit_code(
     assert (body["connection_profile_id"], body["schema"]) == ("shop", {"columns": "n BIGINT"})
 
 
+def test_columns_that_are_inferred_are_shown_as_a_table_without_secrets(
+    server: StandInServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "password").write_text("hush\n")
+    server.answer = json.dumps({"columns": 'n BIGINT,\n"at" TIMESTAMP', "message": "2 columns"}).encode()
+
+    options = ("--option", "topic=it's", "--option", "format=json", "--secret-option")
+    code = run(server, "tables", "schema", "o", "--connector", "kafka", *options, f"auth.password={tmp_path}/password")
+
+    [(verb, path, _, body)] = server.requests
+    assert (code, verb, path) == (0, "POST", "/api/v1/connection_tables/schemas/infer")
+    assert json.loads(body)["config"] == {"topic": "it's", "format": "json", "auth.password": "hush"}
+    assert (
+        capsys.readouterr().out
+        == """-- 2 columns
+CREATE TABLE "o" (
+  n BIGINT,
+  "at" TIMESTAMP
+) WITH (
+  "connector" = 'kafka',
+  "topic" = 'it''s',
+  "format" = 'json',
+  "auth.password" = '{{ secret:AUTH_PASSWORD }}'
+);
+"""
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -16,6 +16,7 @@ from engine.cli.terminal import why_unreadable
 from engine.errors import RequestError
 
 _PROFILES, _TABLES = "/connection_profiles", "/connection_tables"
+_NAME, _TEXT = '"', "'"
 _LONGEST_TEST = 60.0
 """Timeout of a test in seconds; that of the control plane is shorter."""
 
@@ -25,8 +26,10 @@ def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:
     kind = "table" if is_table else "connection"
     parser.add_argument(
         "action",
-        choices=("list", "create", "test", "delete"),
-        help=f"List, save, test or delete {kind}s",
+        choices=("list", "create", "test", "delete", *(("schema",) if is_table else ())),
+        help="List, save, test or delete tables, or infer the columns of one from its data"
+        if is_table
+        else "List, save, test or delete connections",
     )
     parser.add_argument("name", nargs="?", help=f"Name the {kind}")
     parser.add_argument("--connector", help="Use this connector")
@@ -79,6 +82,8 @@ def _run(args: Namespace, *, is_table: bool) -> int:
     body = _body(args, is_table=is_table)
     if args.action == "test":
         return _test(client, path, body, as_json=args.json)
+    if args.action == "schema":
+        return _infer(args, client, body)
     show(args, client.send("POST", path, body), partial(field_of, name="id"))
     return 0
 
@@ -101,6 +106,34 @@ def _test(client: Client, path: str, body: Mapping[str, Json], *, as_json: bool)
     hint = f"\n  hint: {said['hint']}" if said.get("hint") else ""
     say(json.dumps(said, indent=2) if as_json else f"{field_of(said, 'message')}{hint}")
     return FAILED if said.get("error") else 0
+
+
+def _infer(args: Namespace, client: Client, body: Mapping[str, Json]) -> int:
+    """Print the CREATE TABLE of a table with the columns of its data. A secret is named, not shown."""
+    answer = replace(client, timeout=_LONGEST_TEST).send("POST", f"{_TABLES}/schemas/infer", body)
+    assert isinstance(answer, dict)
+    show(args, answer, partial(_create_table, args, body))
+    return 0
+
+
+def _create_table(args: Namespace, body: Mapping[str, Json], answer: Mapping[str, Json]) -> str:
+    config = body["config"]
+    assert isinstance(config, dict)
+    secret = {name for name, _ in map(_pair, args.secret_option)}
+    options = {"connector": args.connector}
+    options |= {} if args.connection is None else {"connection_profile": args.connection}
+    options |= {
+        name: f"{{{{ secret:{name.upper().replace('.', '_')} }}}}" if name in secret else str(value)
+        for name, value in config.items()
+    }
+    typed = ",\n".join(f"  {_quoted(name, _NAME)} = {_quoted(value, _TEXT)}" for name, value in options.items())
+    columns = "\n".join(f"  {line}" for line in field_of(answer, "columns").splitlines())
+    name = _quoted(args.name, _NAME)
+    return f"-- {field_of(answer, 'message')}\nCREATE TABLE {name} (\n{columns}\n) WITH (\n{typed}\n);"
+
+
+def _quoted(text: str, mark: str) -> str:
+    return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
 
 
 def _body(args: Namespace, *, is_table: bool) -> dict[str, Json]:
