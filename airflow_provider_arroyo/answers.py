@@ -32,12 +32,12 @@ class JobState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the job stays here until somebody asks for something."""
+        """Whether the job stays in this state until a request."""
         return self in {JobState.STOPPED, JobState.FINISHED, JobState.FAILED}
 
     @property
     def is_successful(self) -> bool:
-        """Whether the job came to the end of its input."""
+        """Whether the job reached the end of its input."""
         return self is JobState.FINISHED
 
 
@@ -114,14 +114,14 @@ class Pipeline:
 
     @property
     def who_stopped_it(self) -> str:
-        """Return who asked for the stop, and when, as far as the control plane knows."""
+        """Return who requested the stop, and when, as far as the control plane knows."""
         who = self.stopped_by or "an unknown user"
         return who if self.stopped_at is None else f"{who} on {self.stopped_at.isoformat(timespec='seconds')}"
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing happens until somebody asks for something. One of which something is still to come that was
-        asked for is about to start; a control plane of an earlier version does not say so of those that have failed."""
+        """Whether nothing happens without another request. A pipeline with a pending request is about to start; a
+        control plane of an earlier version does not report that for failed ones."""
         is_about_to_start = self.state is JobState.STOPPED and self.stop == "none"
         return self.state.is_terminal and not is_about_to_start and self.settled is not False
 
@@ -182,7 +182,7 @@ class Problem:
 
 
 def _table_of(scan: str) -> str:
-    """Return the table that is read, out of words like `Scan changes of orders (id, amount), watermark at`."""
+    """Return the table that is read, from words like `Scan changes of orders (id, amount), watermark at`."""
     return scan.partition(" (")[0].removeprefix("Scan ").removeprefix("changes of ")
 
 
@@ -207,7 +207,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 def read_list(kind: type[T], data: object) -> tuple[T, ...]:
-    """Return the `data` of a list answer; the rest of a list that goes on is not fetched."""
+    """Return the `data` of a list answer; further pages are not fetched."""
     if not isinstance(data, dict) or not isinstance(data.get("data"), list):
         raise BadAnswerError(f"not a list of {kind.__name__}s")
     return tuple(read(kind, item) for item in data["data"])

@@ -28,7 +28,7 @@ ASKED = "arroyo_plan_to_approve"
 def ask(
     task: BaseOperator, context: Context, pipeline: str, plan: UpgradePlan, resume: str, limit: timedelta | None
 ) -> NoReturn:
-    """Show the plan to a person, and go on in the method `resume` once there is an answer. This does not return."""
+    """Show the plan to a person, and continue in the method `resume` once there is an answer. This does not return."""
     from airflow.sdk.execution_time.hitl import upsert_hitl_detail  # noqa: PLC0415 - there from Airflow 3.1 on
 
     instance: Any = context["ti"]
@@ -65,8 +65,7 @@ def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | No
 
 
 def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
-    """Return the id of the plan that a person has approved; refused when they have rejected it, or did not answer in
-    time."""
+    """Return the id of the plan that a person has approved; raise if it was rejected, or not answered in time."""
     asked = pushed_before(context, ASKED)
     if not isinstance(event, dict) or "error" in event:
         reason = event.get("error_type", "no answer") if isinstance(event, dict) else "no answer"
@@ -84,7 +83,7 @@ def check_answer(task: BaseOperator, context: Context, event: Any) -> str:
 
 
 def check_same(approved: str, plan: UpgradePlan) -> None:
-    """Refuse to do anything else than what was approved. What loses nothing by now needs no approval."""
+    """Raise unless the plan is the approved one. A plan that now loses nothing needs no approval."""
     if plan.id != approved and not plan.loses_nothing:
         raise UpgradeRefusedError(
             f"plan {approved} was approved, and it is plan {plan.id} by now: nothing is deployed",
@@ -126,6 +125,6 @@ def plan_upgrade(
 
 
 def roll_back_pipeline(pipeline: str, to: int | None, *, key: str) -> ApiCall[RolledBackPipeline]:
-    """Take a pipeline back to an earlier version with its state; the answer comes before it is done."""
+    """Roll a pipeline back to an earlier version with its state; the answer comes before that is done."""
     body: dict[str, Json] = {} if to is None else {"to": to}
     return ApiCall("POST", f"{path_of(pipeline)}/rollback", partial(read, RolledBackPipeline), body=body, key=key)

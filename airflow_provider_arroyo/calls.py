@@ -80,7 +80,7 @@ class PipelineSpec:
     """None keeps the pipeline's secrets."""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the body of a deployment but its secrets; the same for two equal specs."""
+        """Return the body of a deployment without its secrets; equal for two equal specs."""
         interval = self.checkpoint_interval
         parts: dict[str, Json] = {
             "query": self.query,
@@ -103,7 +103,7 @@ class UpgradeWish:
     hold_back: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """Return its part of a deployment; nothing where all is as by default."""
+        """Return the upgrade's part of a deployment; empty if all settings are the defaults."""
         parts: dict[str, Json] = {
             "upgrade": None if self.is_wanted else "never",
             "keep_state": list(self.keep_state),
@@ -127,7 +127,7 @@ def deploy(
     force: bool = False,
     upgrade: UpgradeWish | None = None,
 ) -> ApiCall[Pipeline]:
-    """Let the pipeline of this name be as `spec` says, and run."""
+    """Bring the pipeline of this name to the state of `spec`, running."""
     wish = {} if upgrade is None else upgrade.to_json()
     secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
     body = {**spec.to_json(), **secrets, "stop": "none", "idempotency_key": key, **wish}
@@ -138,8 +138,8 @@ def deploy(
 
 
 def list_pipelines(after: str | None = None) -> ApiCall[tuple[Pipeline, ...]]:
-    """Return a page of pipelines, oldest first: the first one, which is enough to see that the token is good, or
-    that behind a pipeline, by its id."""
+    """Return a page of pipelines, oldest first: the first one, which suffices to check the token, or that after a
+    pipeline, by its id."""
     query = {} if after is None else {"starting_after": after}
     return ApiCall("GET", "/pipelines", partial(read_list, Pipeline), query=query)
 
@@ -150,24 +150,24 @@ def get_pipeline(pipeline: str) -> ApiCall[Pipeline]:
 
 
 def stop_pipeline(pipeline: str, mode: StopMode) -> ApiCall[Pipeline]:
-    """Ask a pipeline to stop; the answer comes before it has stopped."""
+    """Request a stop; the answer comes before the pipeline has stopped."""
     return ApiCall("PATCH", path_of(pipeline), partial(read, Pipeline), body={"stop": mode}, key=fresh_key())
 
 
 def delete_pipeline(pipeline: str, *, with_savepoints: bool) -> ApiCall[object]:
-    """Delete a pipeline that is at rest, with its state."""
+    """Delete a stopped pipeline with its state."""
     query = {"with_savepoints": "true"} if with_savepoints else {}
     return ApiCall("DELETE", path_of(pipeline), lambda answer: answer, query=query, key=fresh_key())
 
 
 def rescale_pipeline(pipeline: str, parallelism: int) -> ApiCall[Pipeline]:
-    """Ask a pipeline to go on with another parallelism."""
+    """Request another parallelism."""
     body = {"parallelism": parallelism}
     return ApiCall("PATCH", path_of(pipeline), partial(read, Pipeline), body=body, key=fresh_key())
 
 
 def start_pipeline(pipeline: str, *, key: str) -> ApiCall[Pipeline]:
-    """Ask a stopped or failed pipeline to run again from its last checkpoint; one that runs is left alone."""
+    """Start a stopped or failed pipeline from its last checkpoint; a running one is unchanged."""
     return ApiCall("PATCH", path_of(pipeline), partial(read, Pipeline), body={"stop": "none"}, key=key)
 
 
@@ -196,7 +196,7 @@ def list_checkpoints(pipeline: str, job: str, limit: int | None = None) -> ApiCa
 
 
 def refusal(status: int, body: object) -> ArroyoError:
-    """Return the error that an answer other than a success stands for."""
+    """Return the error for an answer other than a success."""
     problem = Problem(status, detail=None)
     if isinstance(body, dict):
         try:
@@ -212,8 +212,7 @@ def refusal(status: int, body: object) -> ArroyoError:
 
 
 def fresh_key() -> str:
-    """Return a key for one request, however often that is sent until an answer comes: a copy that is late does
-    nothing."""
+    """Return a key for one request, however often that is sent until an answer comes: a late copy does nothing."""
     return uuid4().hex
 
 
@@ -223,7 +222,7 @@ def path_of(pipeline: str) -> str:
 
 
 def segment(name: str) -> str:
-    """Return a name as one piece of a path; refused where it would lead to nothing, or to something else."""
+    """Return a name as one segment of a path; raise if it would lead nowhere, or elsewhere."""
     if name in {"", ".", ".."} or "/" in name:
         unprocessable = HTTPStatus.UNPROCESSABLE_ENTITY
         hint = "A name has no slash." if "/" in name else "Is the template of a name empty?"

@@ -76,18 +76,18 @@ class ChangeStream:
         self._task: asyncio.Task[None] | None = None
 
     def join(self, watcher: Watcher) -> None:
-        """Tell this one, too."""
+        """Add a wait that is notified of changes."""
         self._watchers.add(watcher)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._follow())
 
     def leave(self, watcher: Watcher) -> bool:
-        """Tell this one no more; whether nobody is left."""
+        """Remove a wait; return whether none is left."""
         self._watchers.discard(watcher)
         return not self._watchers
 
     async def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -95,7 +95,7 @@ class ChangeStream:
         await self._stream_client.aclose()
 
     async def _follow(self) -> None:
-        """Read the stream, again and again, until it turns out that there is none."""
+        """Read the stream repeatedly, until the control plane turns out to have none."""
         backoff, failures = Backoff(), 0
         while True:
             try:
@@ -110,7 +110,7 @@ class ChangeStream:
             await asyncio.sleep(backoff.pause(max(1, failures)).length.total_seconds())
 
     async def _read(self) -> bool:
-        """Read until it ends; False when this control plane has no stream."""
+        """Read until the stream ends; return False if this control plane has none."""
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": self._cursor} if self._cursor else {})
         timeout = httpx.Timeout(_SILENCE, connect=10)
         async with self._stream_client.stream("GET", "changes/stream", headers=headers, timeout=timeout) as response:
@@ -182,7 +182,7 @@ class SharedConnection:
         await self._leave()
 
     async def has_stream(self) -> bool:
-        """Whether the control plane tells what changes; it is asked once for all waits."""
+        """Whether the control plane has a stream of changes; it is asked once for all waits."""
         _, stream = await self._join()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_ANSWER):  # wait_for of Python 3.11 may swallow that it is cancelled
@@ -190,7 +190,7 @@ class SharedConnection:
         return stream.is_live
 
     async def send(self, call: ApiCall[T]) -> T:
-        """Send and wait for the answer. After a failure the address is looked up anew."""
+        """Send a request and wait for the answer. After a failure the address is looked up again."""
         endpoint, stream = await self._join()
         try:
             response = await stream.client.request(**request(call, requested_by=self._requested_by))
@@ -200,7 +200,7 @@ class SharedConnection:
         return answer(call, response, endpoint)
 
     async def pause(self, length: timedelta) -> None:
-        """Wait until something happens that may concern this wait, or for as long where nobody tells."""
+        """Wait until something happens that may concern this wait; without a stream, for that long."""
         if self._stream is None or not self._stream.is_live:
             await self._sleep(length)
         else:
@@ -231,7 +231,7 @@ class SharedConnection:
 
 
 def concerns(wait: Wait, change: Mapping[str, Any]) -> bool:
-    """Whether the pipeline that has changed is one that is waited for."""
+    """Whether the changed pipeline is one of those in the wait."""
     waited_for = {gate.pipeline for gate in wait.gates} if isinstance(wait, UntilWatermarks) else {wait.pipeline}
     return not waited_for.isdisjoint((change["pipeline"], change["pipeline_id"]))
 

@@ -33,7 +33,7 @@ _FORMAT = _argument("--format", help="Print text, or JSON for programs", choices
 
 
 def get_commands() -> list[CLICommand]:
-    """Return the commands, as Airflow takes them."""
+    """Return the commands in Airflow's form."""
     path = _argument("paths", help="Read these files and folders; by default Airflow's own", nargs="*", type=Path)
     script = _argument("script", help="Read the new script from this file, templates already rendered", type=Path)
     return [

@@ -36,7 +36,8 @@ _PROBE_SECONDS = 3.0
 
 
 def unanswered(call: ApiCall[Any], endpoint: Endpoint, error: httpx.TransportError) -> ArroyoError:
-    """Return the error for a request without a response. It may connect once more, to see whether TLS is spoken."""
+    """Return the error for a request without a response. It may connect once more, to check whether the server speaks
+    TLS."""
     for cause in _causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
@@ -55,7 +56,7 @@ def unanswered(call: ApiCall[Any], endpoint: Endpoint, error: httpx.TransportErr
 
 
 def other_server(endpoint: Endpoint, status: int | None) -> OtherServerError:
-    """Return the error for an answer that no control plane gives; without a status it was not HTTP."""
+    """Return the error for an answer that is no control plane's; without a status it was not HTTP."""
     answer = "it does not speak HTTP" if status is None else f"it answers {_spelled(status)}"
     return OtherServerError(
         f"{endpoint.named}: the server at {endpoint.shown_url} is not a control plane: {answer}",

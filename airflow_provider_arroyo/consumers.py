@@ -18,7 +18,7 @@ from airflow_provider_arroyo.watermarks import Certificate
 
 
 def to_length(value: timedelta | float | str) -> str:
-    """Return a length of time as the control plane reads it; a text may be a template, and is left as it is."""
+    """Return a duration in the form of the control plane; a text may be a template, and is unchanged."""
     if isinstance(value, str):
         return value
     value = to_duration(value, "a length of time")
@@ -28,12 +28,12 @@ def to_length(value: timedelta | float | str) -> str:
 
 
 def to_edge(value: datetime | str | None, name: str) -> str | None:
-    """Return an instant as the control plane reads it; a text may be a template, and is left as it is."""
+    """Return an instant in the form of the control plane; a text may be a template, and is unchanged."""
     return to_instant(value, name).isoformat() if isinstance(value, datetime) else value
 
 
 def to_payload(consumer: PartitionConsumer, delivery: PartitionDelivery) -> dict[str, Any]:
-    """Return a delivery as plain JSON. `delivery` is never the same for two of them: the key to do things once by."""
+    """Return a delivery as plain JSON. `delivery` is unique: use it as an idempotency key."""
     certificate = delivery.certificate
     return {
         "delivery": delivery.id,
@@ -66,7 +66,7 @@ class ConsumerSpec:
     """None leaves an existing consumer unchanged."""
 
     def to_json(self) -> dict[str, Json]:
-        """Return the body that makes it; nothing where all is as by default."""
+        """Return the body that creates the consumer; empty if all settings are the defaults."""
         parts: dict[str, Json] = {
             "pipeline": self.pipeline,
             "every": self.every,
@@ -93,7 +93,7 @@ class PushSpec:
     token_secret: str | None = None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the part of a consumer that says it."""
+        """Return the push's part of a consumer."""
         parts: dict[str, Json] = {
             "url": self.url,
             "asset": self.asset,
@@ -140,7 +140,7 @@ class Deliveries:
 
 
 def put_consumer(name: str, spec: ConsumerSpec) -> ApiCall[PartitionConsumer]:
-    """Let there be a consumer of partitions; one that is there already goes on from where it is."""
+    """Create a consumer of time buckets; an existing one continues from its position."""
     return ApiCall("PUT", _consumer(name), partial(read, PartitionConsumer), body=spec.to_json())
 
 
@@ -151,13 +151,13 @@ def put_pushed_consumer(name: str, spec: ConsumerSpec, push: PushSpec | None) ->
 
 
 def next_deliveries(name: str, limit: int, hold: timedelta = timedelta(0)) -> ApiCall[Deliveries]:
-    """Ask for deliveries that are new or not acknowledged; the answer is held until there are any, or for `hold`."""
+    """Ask for new or unacknowledged deliveries; the answer waits until there are any, or for `hold`."""
     query: dict[str, str | int] = {"limit": limit, "timeout_seconds": int(hold.total_seconds())}
     return ApiCall("GET", f"{_consumer(name)}/next", partial(read, Deliveries), query=query, hold=hold)
 
 
 def acknowledge(consumer: PartitionConsumer, up_to: int) -> ApiCall[PartitionConsumer]:
-    """Be done with all deliveries of this consumer, and of no other of its name, up to a number."""
+    """Acknowledge all deliveries of this consumer, and of no other of its name, up to a number."""
     body: dict[str, Json] = {"up_to": up_to, "id": consumer.id}
     return ApiCall("POST", f"{_consumer(consumer.name)}/ack", partial(read, PartitionConsumer), body=body)
 

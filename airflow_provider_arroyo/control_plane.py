@@ -28,7 +28,7 @@ several seconds."""
 def request(
     call: ApiCall[Any], answer_time: timedelta = ANSWER_TIME, requested_by: str | None = None
 ) -> dict[str, Any]:
-    """Return the call as httpx takes it. A request for a change names the task that asks for it."""
+    """Return the call as an httpx request. A request for a change names the task that sends it."""
     headers = {"Idempotency-Key": call.key} if call.key else {}
     headers |= {HEADER: requested_by} if requested_by and call.method != "GET" else {}
     headers |= {} if call.asking_run is None else _named(call.asking_run)
@@ -44,7 +44,7 @@ def _named(asking: AskingRun) -> dict[str, str]:
 
 
 def answer(call: ApiCall[T], response: httpx.Response, endpoint: Endpoint) -> T:
-    """Parse the response; anything but a success is an error."""
+    """Parse the response; raise for anything but a success."""
     try:
         body: object = response.json() if response.content else None
     except ValueError:
@@ -81,7 +81,7 @@ class ControlPlaneConnection:
         self._disconnect()
 
     def send(self, call: ApiCall[T]) -> T:
-        """Send and wait for the answer."""
+        """Send a request and wait for the answer."""
         endpoint, client = self._opened = self._opened or self._open()
         try:
             response = client.request(**request(call, self._answer_time, self._requested_by))
@@ -115,7 +115,7 @@ class AsyncControlPlaneConnection:
         await self._disconnect()
 
     async def send(self, call: ApiCall[T]) -> T:
-        """Send and wait for the answer."""
+        """Send a request and wait for the answer."""
         endpoint, client = self._opened = self._opened or await self._open()
         try:
             response = await client.request(**request(call, requested_by=self._requested_by))
@@ -147,7 +147,7 @@ def name_of(task: Any) -> str:
 
 
 def running_task() -> str | None:
-    """Return the name of the task that this code runs in; None outside of tasks."""
+    """Return the name of the task that runs this code; None outside of tasks."""
     from airflow.sdk import get_current_context  # noqa: PLC0415 - files with DAGs are read without it
 
     try:

@@ -31,7 +31,7 @@ CHOICES: tuple[OnKill, ...] = ("detach", "stop", "savepoint_and_stop")
 
 
 def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
-    """Ask for what was chosen, and do not wait until it is done: there is little time when a task is killed."""
+    """Request the chosen action without waiting for it: a task that is killed has little time."""
     match action:
         case "detach":
             return
@@ -48,7 +48,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the clock of whoever is given no other."""
+    """Return the default clock."""
     return datetime.now(UTC)
 
 
@@ -92,7 +92,7 @@ def ask(call: ApiCall[T]) -> Conversation[T]:
 
 
 def ask_until_answered(call: ApiCall[T], now: Clock, backoff: Backoff = Backoff()) -> Conversation[T]:
-    """Send a request that may safely arrive twice, until an answer comes or the error's patience is over."""
+    """Send an idempotent request until an answer comes or the error's patience is over."""
     started = now()
     failures = 0
     while True:
@@ -106,7 +106,7 @@ def ask_until_answered(call: ApiCall[T], now: Clock, backoff: Backoff = Backoff(
 
 
 def resume(conversation: Conversation[T], outcome: object) -> Step | Done[T]:
-    """Send the outcome of the last step into the conversation, and take its next step."""
+    """Send the outcome of the last step into the protocol, and return its next step."""
     try:
         if isinstance(outcome, ArroyoError):
             return conversation.throw(outcome)
@@ -118,7 +118,7 @@ def resume(conversation: Conversation[T], outcome: object) -> Step | Done[T]:
 def run(
     conversation: Conversation[T], send: Callable[[ApiCall[Any]], object], pause: Callable[[timedelta], object]
 ) -> T:
-    """Hold a conversation, blocking."""
+    """Run a protocol, blocking."""
     step = resume(conversation, None)
     while not isinstance(step, Done):
         try:
@@ -134,7 +134,7 @@ async def arun(
     send: Callable[[ApiCall[Any]], Awaitable[object]],
     pause: Callable[[timedelta], Awaitable[object]],
 ) -> T:
-    """Hold a conversation in an event loop."""
+    """Run a protocol in an event loop."""
     step = resume(conversation, None)
     while not isinstance(step, Done):
         try:

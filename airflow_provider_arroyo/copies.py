@@ -39,7 +39,7 @@ class HandOver:
 def fork_savepoint(
     savepoint: str, name: str, spec: PipelineSpec, wish: UpgradeWish, *, key: str
 ) -> ApiCall[ForkedPipeline]:
-    """Make a new pipeline that goes on from a savepoint of another one."""
+    """Create a pipeline that continues from a savepoint of another one."""
     parts = {part: value for part, value in spec.to_json().items() if part in ("query", "settings", "udfs")}
     secrets: dict[str, Json] = {} if spec.secrets is None else {"secrets": dict(spec.secrets)}
     body = {"name": name, **parts, **secrets, **wish.to_json()}
@@ -47,16 +47,16 @@ def fork_savepoint(
 
 
 def reprocess(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[ReprocessedPipeline]:
-    """Make a pipeline beside this one that reads its input again and writes elsewhere."""
+    """Create a second pipeline that reads this one's input again and writes elsewhere."""
     return ApiCall("POST", f"{path_of(pipeline)}/reprocess", partial(read, ReprocessedPipeline), body=wish, key=key)
 
 
 def hand_over(copy: str, *, accept_other_values: bool = False) -> ApiCall[HandOver]:
-    """Have a pipeline that reads another one's input again take its place; asked twice, it is done once."""
+    """Request that a pipeline which reads another one's input again replaces it. Idempotent."""
     query: dict[str, str | int] = {"accept_other_values": "true"} if accept_other_values else {}
     return ApiCall("POST", f"{path_of(copy)}/hand-over", partial(read, HandOver), query=query)
 
 
 def get_hand_over(copy: str) -> ApiCall[HandOver]:
-    """Ask how far the hand-over is."""
+    """Ask for the progress of the hand-over."""
     return ApiCall("GET", f"{path_of(copy)}/hand-over", partial(read, HandOver))

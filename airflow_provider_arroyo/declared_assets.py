@@ -43,7 +43,7 @@ class DeclaredAssets:
 
 
 def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:
-    """Return the assets in the script of a task. What is not to be had as a script declares nothing."""
+    """Return the assets in the script of a task; none if the script is unavailable."""
     from airflow_provider_arroyo.script_places import places_of  # noqa: PLC0415 - few tasks declare anything
 
     script = _script(sql, dag) if isinstance(sql, str) else None
@@ -56,8 +56,8 @@ def declared_assets(sql: Any, dag: DAG | None) -> DeclaredAssets:
 
 
 def awaited_assets(tables: Iterable[tuple[object, object]], dag: DAG | None) -> tuple[Asset, ...]:
-    """Return the assets behind tables of pipelines, or behind all of a pipeline's, that tasks of the DAG declare
-    which deploy them; none of a pipeline that no task before deploys."""
+    """Return the assets of tables of pipelines, or of all of a pipeline's, which tasks of the DAG deploy; none of a
+    pipeline that no earlier task deploys."""
     found = dict[str, Asset]()
     for pipeline, table in tables:
         for task in () if dag is None else dag.tasks:
@@ -102,7 +102,7 @@ def _assets(uris: Iterable[str]) -> Iterator[Asset]:
 
 
 def sanitize_uri(uri: SplitResult) -> SplitResult:
-    """Return the URI as all spell it; one that names no host, pipeline and table is refused."""
+    """Return the canonical URI; raise if it does not name a host, a pipeline and a table."""
     parts = [part for part in uri.path.split("/") if part]
     if not uri.netloc or len(parts) != 2:
         raise ValueError(
@@ -117,8 +117,8 @@ def create_asset(*, host: str, pipeline: str, table: str, extra: dict[str, Any] 
 
 
 def assets_of(url: str, pipeline: Pipeline) -> Iterator[tuple[Asset, TableUse]]:
-    """Yield the assets of what a pipeline of the control plane at this address writes, each table's own first. None
-    where the control plane does not say what it writes."""
+    """Yield the assets of the tables that a pipeline of the control plane at this address writes, each table's own
+    first. None if the control plane does not report its tables."""
     host = urlsplit(url).netloc.rpartition("@")[2]
     for table in pipeline.tables or ():
         if table.direction == "sink":
@@ -128,8 +128,8 @@ def assets_of(url: str, pipeline: Pipeline) -> Iterator[tuple[Asset, TableUse]]:
 
 
 def active_asset(context: Context, asset: Asset) -> Asset:
-    """Return the asset by the name that its URI has in Airflow: an event of another name starts nobody. One that no
-    DAG has named keeps its own."""
+    """Return the asset with the name that its URI has in Airflow: an event of another name starts no DAG. One without a
+    name there keeps its own."""
     try:
         key = context["outlet_events"][Asset.ref(uri=asset.uri)].key
     except AirflowRuntimeError as error:

@@ -58,7 +58,7 @@ def _seconds(number: float, name: str) -> timedelta:
 
 
 def past_or_end_of_interval(past: datetime | str | None, context: Context, asker: str) -> datetime:
-    """Return the instant `past`, or the end of the run's data interval; a run without one is refused by name."""
+    """Return the instant `past`, or the end of the run's data interval; raise for a run without one."""
     if past is not None:
         return to_instant(past, "past")
     end: datetime | None = context.get("data_interval_end")

@@ -62,7 +62,7 @@ def adopt(data_dir: Path) -> Endpoint | None:
 def start_or_adopt(
     data_dir: Path, *, command: Callable[[Path], Sequence[str]] = server_command, within: timedelta = START_TIME
 ) -> Endpoint:
-    """Return the control plane that serves this directory; started when there is none. Safe to call from many
+    """Return the control plane that serves this directory; start one if there is none. Safe to call from many
     processes."""
     if endpoint := adopt(data_dir):
         return endpoint
@@ -81,7 +81,8 @@ def read_server(data_dir: Path) -> Server | None:
 
 
 def answers(server: Server) -> bool:
-    """Whether this very instance answers. One that accepts but is too busy to answer in time counts as living."""
+    """Whether exactly this instance answers. One that accepts connections but is too busy to answer in time counts as
+    living."""
     try:
         with httpx.Client(timeout=5, verify=False, trust_env=False) as client:  # noqa: S501 - loopback
             answer = client.get(f"{server.url.rstrip('/')}/api/v1/ping")

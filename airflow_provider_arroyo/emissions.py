@@ -47,7 +47,7 @@ def newest_emission(asset: Asset, consumer: PartitionConsumer) -> Emission | Non
 
 
 def find_emission(extras: Iterable[Mapping[str, Any]], consumer: PartitionConsumer) -> Emission | None:
-    """Return the first of these that is of this consumer."""
+    """Return the first of these events that belongs to this consumer."""
     for extra in extras:
         if extra.get("consumer_id") == consumer.id:
             return Emission(extra["sequence"], datetime.fromisoformat(extra["closed_until"]))
@@ -57,7 +57,7 @@ def find_emission(extras: Iterable[Mapping[str, Any]], consumer: PartitionConsum
 def emit(
     context: Context, asset: Asset, consumer: PartitionConsumer, delivery: PartitionDelivery, before: Emission | None
 ) -> dict[str, Any]:
-    """Have an event of the partition stored together with the end of the task. Its extra is returned."""
+    """Store an event of the partition together with the end of the task. Return its extra."""
     was_told = before is not None and delivery.end <= before.closed_until
     until = before.closed_until if before is not None and was_told else delivery.end
     extra = {

@@ -46,7 +46,7 @@ class Endpoint:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS is spoken there; a scheme may be written in capitals, too."""
+        """Whether the server is reached by TLS; a scheme may be written in capitals, too."""
         return self.url.lower().startswith("https:")
 
     @property
@@ -56,7 +56,7 @@ class Endpoint:
 
     @property
     def shown_url(self) -> str:
-        """Return the address without the user and password that may be in it."""
+        """Return the address without user and password."""
         url = httpx.URL(self.url)
         return f"{url.scheme}://{url.netloc.decode()}"
 
@@ -84,7 +84,7 @@ class Endpoint:
 
 
 def trusted(verify: bool | str) -> bool | ssl.SSLContext:
-    """Return the certificates to trust, as httpx takes them: of a file or a folder, or whether of the usual ones."""
+    """Return the trusted certificates for httpx: of a file or a folder, or whether to use the default ones."""
     if not isinstance(verify, str):
         return verify
     is_folder = Path(verify).is_dir()

@@ -111,13 +111,13 @@ def _events() -> TypeAdapter[Event]:
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """Return the event as it is stored."""
+    """Return the event in its stored form."""
     stored: dict[str, Any] = _events().dump_python(event, mode="json")
     return stored
 
 
 def from_json(stored: object) -> Event:
-    """Return the event as it was; anything else, a lost event too, is refused."""
+    """Parse a stored event; raise for anything else, including a lost event."""
     if stored is None:
         raise BadEventError("the trigger ended without an event")
     try:
@@ -127,14 +127,14 @@ def from_json(stored: object) -> Event:
 
 
 def broken(pipeline: str, error: ArroyoError) -> Broken:
-    """Return the event for an error that waiting does not mend."""
+    """Return the event for an error that waiting does not resolve."""
     status = error.status if isinstance(error, RefusedError) else None
     is_mistake = isinstance(error, BadConnectionError)
     return Broken(pipeline, error.code, error.message, error.hint, status, is_mistake=is_mistake)
 
 
 def settle(event: Event) -> Reached:
-    """Return the good event; every other is raised as its error."""
+    """Return a successful event; raise any other as its error."""
     match event:
         case Reached():
             return event

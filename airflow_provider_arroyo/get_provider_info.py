@@ -9,7 +9,7 @@ _DOCUMENTATION = "https://github.com/airflow-provider-arroyo/airflow-provider-ar
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the manifest, as `provider_info.schema.json` of Airflow wants it."""
+    """Return the manifest, as `provider_info.schema.json` of Airflow requires."""
     return {
         "package-name": "airflow-provider-arroyo",
         "name": _NAME,

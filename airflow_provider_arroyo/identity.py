@@ -67,7 +67,7 @@ def recall(context: Context, key: str, kind: type[M]) -> M | None:
 
 
 def remember(context: Context, key: str, memory: AskedChange | CountBefore) -> None:
-    """Leave a memory for the next try. A stream outlives the store's usual 30 days, so it never expires."""
+    """Store a record for the next try. A stream outlives the store's usual 30 days, so it never expires."""
     store = context.get("task_state_store")
     if store is not None:
         store.set(key, asdict(memory), retention=NEVER_EXPIRE)

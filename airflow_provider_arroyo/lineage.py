@@ -46,7 +46,8 @@ class TaskLineage:
 
 
 def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> TaskLineage | None:
-    """Return a task that lets a pipeline run, and has come to that result; None where nothing is known of it."""
+    """Return the lineage of a task that runs a pipeline, with that result; None if the pipeline's tables are
+    unknown."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     lineage = _ask(hook, [pipeline]).get(pipeline)
@@ -62,8 +63,8 @@ def of_pipeline(hook: ArroyoHook, pipeline: str, result: Mapping[str, Any]) -> T
 def of_readers(
     hook: ArroyoHook, tables: Sequence[tuple[str, str | None]], result: Mapping[str, Any]
 ) -> TaskLineage | None:
-    """Return a task that waits for output of pipelines, each with one table of it or None for all; None where
-    nothing is known."""
+    """Return the lineage of a task that waits for output of pipelines, each with one table or None for all; None if
+    their tables are unknown."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     known = _ask(hook, dict(tables))
@@ -81,8 +82,8 @@ def of_readers(
 
 
 def asking_run(task_instance: Any) -> AskingRun | None:
-    """Return the run that OpenLineage knows a task by, with that of its DAG; None where it is told of no tasks. It
-    is the parent of the runs of pipelines that the task asks for."""
+    """Return the OpenLineage run of a task, with that of its DAG; None if tasks are not reported. It is the parent of
+    the pipeline runs that the task requests."""
     try:
         from airflow.providers.openlineage import conf  # noqa: PLC0415 - it need not be installed
         from airflow.providers.openlineage.plugins import macros  # noqa: PLC0415 - the same
@@ -103,8 +104,8 @@ def asking_run(task_instance: Any) -> AskingRun | None:
 
 
 def _ask(hook: ArroyoHook, pipelines: Iterable[str]) -> dict[str, Lineage]:
-    """Return the lineage of those pipelines that the control plane tells it of. Once too much time has passed it is
-    asked no more, whether it has answered or not."""
+    """Return the lineage of those pipelines that the control plane reports. Once the time limit has passed, no more are
+    requested."""
     from airflow_provider_arroyo.plan_lineage import get_lineage  # noqa: PLC0415 - most tasks are not asked for it
 
     known = {}
@@ -125,14 +126,14 @@ def _endpoint(hook: ArroyoHook) -> Endpoint:
 
 
 def _running(data_dir: Path) -> Endpoint:
-    """Return an embedded control plane, which is not started to be asked this."""
+    """Return an embedded control plane, if it runs; it is not started for this request."""
     if endpoint := adopt(data_dir):
         return endpoint
     raise UnreachableError(f"no embedded control plane runs in {data_dir}")
 
 
 def _run_facets(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> dict[str, Any]:
-    """Return the facets of what a task relies on: the certificates, and the runs of their streams."""
+    """Return the facets of a task's certificates, and of the runs of their streams."""
     from airflow_provider_arroyo import lineage_facets  # noqa: PLC0415 - OpenLineage need not be installed
 
     return {
@@ -149,7 +150,7 @@ def _gates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[
 
 
 def _streams(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[Mapping[str, Any]]:
-    """Yield the runs of the streams in what a task returns, each once. A bucket names its own beside the
+    """Yield the runs of the streams in a task's result, each once. A time bucket names its own next to the
     certificate."""
     told = set[str]()
     for _, part in _gates(result, known):
@@ -161,7 +162,7 @@ def _streams(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterato
 
 
 def _certificates(result: Mapping[str, Any], known: Mapping[str, Lineage]) -> Iterator[dict[str, Any]]:
-    """Yield the certificates in what a task returns, each with the job that it is of."""
+    """Yield the certificates in a task's result, each with its job."""
     for gate, part in _gates(result, known):
         certificate = part.get("certificate")
         if isinstance(certificate, Mapping):

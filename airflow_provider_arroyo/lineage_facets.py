@@ -76,7 +76,8 @@ def certificates(told: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
 
 
 def dependencies(streams: Iterable[Mapping[str, Any]]) -> dict[str, RunFacet]:
-    """Return the run facet of the runs of streams that a task stands on, which go on beside it; nothing without any."""
+    """Return the run facet of the stream runs that a task depends on, which continue in parallel; nothing without
+    any."""
     try:
         from openlineage.client.facet_v2 import job_dependencies_run  # noqa: PLC0415 - there since 2025
     except ImportError:

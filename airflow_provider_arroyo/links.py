@@ -35,7 +35,7 @@ class PipelineLink(BaseOperatorLink):
         return LINK_KEY
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address that the task has noted; empty when it has not got so far."""
+        """Return the stored address of the task; empty if it has not got so far."""
         noted = XCom.get_one(
             key=LINK_KEY, dag_id=ti_key.dag_id, task_id=ti_key.task_id, run_id=ti_key.run_id, map_index=ti_key.map_index
         )
@@ -43,17 +43,17 @@ class PipelineLink(BaseOperatorLink):
 
 
 def page_of(url: str, pipeline: object) -> str:
-    """Return the pipeline's part of the control plane's page, or for several of them the list of all."""
+    """Return the pipeline's page in the web UI, or for several of them the list of all."""
     place = f"pipelines/{quote(pipeline.partition('/')[0], safe='')}" if isinstance(pipeline, str) else ""
     return f"{url.rstrip('/')}/#/{place}"
 
 
 def link_of(url: str, conn_id: str, pipeline: object) -> dict[str, str]:
-    """Return the XComs that say where the pipeline is to be seen: at its control plane, and in Airflow."""
+    """Return the XComs with the pipeline's pages: at its control plane, and in Airflow."""
     return {URL_KEY: page_of(url, pipeline), LINK_KEY: view_of(conn_id, pipeline)}
 
 
 def note_link(context: Context, url: str, conn_id: str, pipeline: object) -> None:
-    """Note where the pipeline is to be seen; done before waiting, so that the link works meanwhile."""
+    """Store the pipeline's page before waiting, so that the link works meanwhile."""
     for key, address in link_of(url, conn_id, pipeline).items():
         context["ti"].xcom_push(key=key, value=address)

@@ -41,7 +41,7 @@ def watch(
     hold: timedelta = timedelta(0),
     backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
 ) -> Conversation[Event]:
-    """Look until there is something to tell. Failures to connect are waited out; a wait never raises them."""
+    """Poll until the condition is met or can never be. Failures to connect are retried; a wait never raises them."""
     failures = 0
     answered = now()
     while True:
@@ -66,7 +66,7 @@ def watch(
 
 
 def describe_state(wait: Wait) -> Conversation[str]:
-    """Describe how far an awaited pipeline is, and what holds it; an unreachable control plane is named instead."""
+    """Describe how far an awaited pipeline is, and what holds it; or the error of an unreachable control plane."""
     try:
         match wait:
             case UntilWatermark(pipeline, past, table, by) as gate:
@@ -98,7 +98,7 @@ def _how_far(name: str, progress: watermarks.Watermark, table: str | None, by: G
 
 
 def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Conversation[Event | None]:
-    """Look once: an event when there is something to tell, None when not yet."""
+    """Poll once; return an event if the wait is over, None if not."""
     match wait:
         case UntilState():
             return (yield from _look_at_state(wait))
@@ -157,7 +157,7 @@ def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Ev
 
 
 def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[Event | None]:
-    """Look at each gate without a certificate first: while another one is still shut, nobody relies on it yet."""
+    """Poll each gate without a certificate first: while another one is closed, nothing relies on it yet."""
     passed: dict[UntilWatermark, Reached] = {}
     ended: list[Event] = []
     for gate in wait.gates:
@@ -178,7 +178,7 @@ def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[
 
 
 def _certify(wait: UntilWatermarks, passed: dict[UntilWatermark, Reached]) -> Conversation[Event | None]:
-    """Pass the gates in the name of the run; None when one has been shut meanwhile, by a restore for example."""
+    """Pass the gates in the name of the run; return None if one was closed meanwhile, by a restore for example."""
     parts: dict[str, dict[str, Any]] = {}
     for gate, event in passed.items():
         certified = event if gate.run_id is None else (yield from _look_at_watermark(gate, NO_HOLD))
@@ -285,5 +285,5 @@ def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]
 
 
 def _until(length: timedelta, deadline: datetime | None, now: Clock) -> timedelta:
-    """Return the length, cut off at the deadline."""
+    """Return the length, limited by the deadline."""
     return length if deadline is None else max(timedelta(0), min(length, deadline - now()))

@@ -39,7 +39,7 @@ class ArroyoMessageQueue:
         return WatermarkEventTrigger
 
     def trigger_kwargs(self, queue: str, **kwargs: Any) -> dict[str, Any]:
-        """Return the arguments that the URI of a queue stands for, beside those that are given."""
+        """Return the arguments from the URI of a queue, in addition to the given ones."""
         parts = urlsplit(queue)
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         pipeline = unquote(parts.path.removeprefix("/"))

@@ -73,49 +73,49 @@ class Welcome:
 
 
 def list_departures(pipeline: str) -> ApiCall[tuple[Departure, ...]]:
-    """Return the move that a pipeline is in or has been in; nothing where it stays."""
+    """Return the current or last move of a pipeline; empty without one."""
     return ApiCall("GET", _departure(pipeline), partial(read_list, Departure))
 
 
 def begin_departure(pipeline: str, to: str, place: str, *, dry_run: bool = False) -> ApiCall[Departure]:
-    """Stop a pipeline that is to go; nobody can start it here from now on. A dry run only says what would be."""
+    """Stop a pipeline for a move and prevent starts here. A dry run only describes the effects."""
     query: dict[str, str | int] = {"dry_run": "true"} if dry_run else {}
     body: dict[str, Json] = {"to": to, "place": place}
     return ApiCall("POST", _departure(pipeline), partial(read, Departure), query=query, body=body)
 
 
 def go_on(pipeline: str, action: Literal["export", "release", "over"]) -> ApiCall[Departure]:
-    """Do one more step where it leaves; done once, however often it is asked for."""
+    """Take the next step of a move at its origin. Idempotent."""
     return ApiCall("POST", f"{_departure(pipeline)}/{action}", partial(read, Departure))
 
 
 def stay(pipeline: str) -> ApiCall[None]:
-    """Let a pipeline stay that was not released."""
+    """Cancel the move of a pipeline that was not released."""
     return ApiCall("DELETE", _departure(pipeline), lambda _: None)
 
 
 def would_welcome(introduced: Mapping[str, Json]) -> ApiCall[Welcome]:
-    """Whether it would be let in there."""
+    """Ask whether the other control plane would accept the pipeline."""
     return ApiCall("POST", "/arrivals/check", partial(read, Welcome), body=introduced)
 
 
 def arrive(introduced: Mapping[str, Json]) -> ApiCall[Arrival]:
-    """Fetch its state; it is there then, and does not run."""
+    """Import the state there, without starting the pipeline."""
     return ApiCall("POST", "/arrivals", partial(read, Arrival), body=introduced)
 
 
 def start_arrived(pipeline_id: str, key: str | None) -> ApiCall[Arrival]:
-    """Let it run there as it did here, since it was released here."""
+    """Start the pipeline there as it ran here, since it was released here."""
     return ApiCall("POST", f"/arrivals/{pipeline_id}/start", partial(read, Arrival), body={"key": key})
 
 
 def get_arrival(pipeline_id: str) -> ApiCall[Arrival]:
-    """Ask how far the import is."""
+    """Ask for the progress of the import."""
     return ApiCall("GET", f"/arrivals/{pipeline_id}", partial(read, Arrival))
 
 
 def send_back(pipeline_id: str) -> ApiCall[None]:
-    """Have nothing of it there, as long as it has done nothing there."""
+    """Undo the import, as long as the pipeline has done nothing there."""
     return ApiCall("DELETE", f"/arrivals/{pipeline_id}", lambda _: None)
 
 

@@ -36,12 +36,12 @@ class Rehearsal:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is played no more."""
+        """Whether it has ended."""
         return self.state not in ("waiting", "running")
 
 
 def rehearse(pipeline: str, wish: Mapping[str, Json], *, key: str) -> ApiCall[Rehearsal]:
-    """Have a script played in the place of the one that runs, beside it; the answer comes before that is over."""
+    """Start a rehearsal of a script against the running one; the answer comes before it has ended."""
     return ApiCall("POST", f"{path_of(pipeline)}/rehearsals", partial(read, Rehearsal), body=wish, key=key)
 
 

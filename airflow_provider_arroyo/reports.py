@@ -56,7 +56,7 @@ class Report:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it stays down until somebody does something."""
+        """Whether it stays down without another request."""
         return self.state is JobState.FAILED
 
     @property
@@ -102,7 +102,7 @@ class Report:
 
 
 def report_on(pipeline: str, since: datetime, now: Clock) -> Conversation[Report]:
-    """Look at a pipeline once. This raises nothing: a control plane that does not answer, or refuses to, is part of the
+    """Read the state of a pipeline once. This never raises: an unreachable or refusing control plane is part of the
     report. Losses are those `since` an instant."""
     try:
         known = yield from ask(calls.get_pipeline(pipeline))

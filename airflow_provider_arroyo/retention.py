@@ -22,7 +22,7 @@ class RetentionRules:
     time_zone: str = "UTC"
 
     def to_json(self) -> dict[str, Json]:
-        """Return the body that says it; empty where there is no rule."""
+        """Return the request body; empty without a rule."""
         counts: dict[str, Json] = {"keep_last": self.keep_last, "daily": self.daily, "weekly": self.weekly}
         ages = {"max_age_micros": self.max_age, "upgrades_for_micros": self.upgrades_for}
         micros = {name: None if age is None else age // timedelta(microseconds=1) for name, age in ages.items()}
@@ -49,7 +49,7 @@ class PruneAnswer:
 
 
 def set_retention(pipeline: str, rules: RetentionRules) -> ApiCall[object]:
-    """Say what of a pipeline's savepoints is kept, now and from now on."""
+    """Set which of a pipeline's savepoints are retained, now and later."""
     path = f"{path_of(pipeline)}/savepoint-retention"
     return ApiCall("PUT", path, lambda answer: answer, body=rules.to_json(), key=fresh_key())
 
@@ -57,7 +57,7 @@ def set_retention(pipeline: str, rules: RetentionRules) -> ApiCall[object]:
 def prune_savepoints(
     pipeline: str, rules: RetentionRules | None = None, *, dry_run: bool = False
 ) -> ApiCall[PruneAnswer]:
-    """Delete the savepoints that go by these rules, or by the pipeline's own; or only say which."""
+    """Delete the savepoints that these rules, or the pipeline's own, do not retain; or only list them."""
     body = None if rules is None else rules.to_json()
     path, query = f"{path_of(pipeline)}/savepoints/prune", {"dry_run": "true" if dry_run else "false"}
     return ApiCall("POST", path, partial(read, PruneAnswer), query=query, body=body, key=fresh_key())

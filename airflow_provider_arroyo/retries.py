@@ -70,5 +70,5 @@ class ArroyoRetryPolicy(RetryPolicy):
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> ArroyoRetryPolicy:
-        """Return the policy as it was."""
+        """Parse a policy."""
         return cls(timedelta(seconds=data["first_delay"]), timedelta(seconds=data["most_delay"]))

@@ -37,12 +37,12 @@ class Savepoint:
 
 
 def take_savepoint(pipeline: str, *, label: str | None, key: str) -> ApiCall[Savepoint]:
-    """Ask for a savepoint; the answer may come before it is complete."""
+    """Request a savepoint; the answer may come before it is complete."""
     return ApiCall("POST", f"{path_of(pipeline)}/savepoints", partial(read, Savepoint), body={"label": label}, key=key)
 
 
 def stop_with_savepoint(pipeline: str, *, label: str, key: str) -> ApiCall[Savepoint]:
-    """Ask a pipeline to stop, and for a savepoint of its last epoch."""
+    """Request a stop with a savepoint of the last epoch."""
     body = {"label": label, "stop": "checkpoint"}
     return ApiCall("POST", f"{path_of(pipeline)}/savepoints", partial(read, Savepoint), body=body, key=key)
 
@@ -53,7 +53,7 @@ def get_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
 
 
 def drill_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
-    """Have a savepoint restored into a scratch directory and read; the answer may come before that is over."""
+    """Request a restore test of a savepoint; the answer may come before it has ended."""
     path = f"{path_of(pipeline)}/savepoints/{segment(savepoint)}/verify"
     return ApiCall("POST", path, partial(read, Savepoint), query={"drill": "true"})
 
@@ -61,7 +61,7 @@ def drill_savepoint(pipeline: str, savepoint: str) -> ApiCall[Savepoint]:
 def restore_savepoint(
     pipeline: str, savepoint: str, *, allow_replay: bool, with_version: bool, key: str
 ) -> ApiCall[Pipeline]:
-    """Take a pipeline back to a savepoint; the answer comes before it is done."""
+    """Restore a savepoint; the answer comes before that is done."""
     body: dict[str, Json] = {
         "savepoint_id": savepoint,
         "allow_replay": allow_replay,

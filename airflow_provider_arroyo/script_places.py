@@ -51,7 +51,7 @@ class Places:
 
 
 def places_of(script: str) -> Places:
-    """Return the places in a script. One that Jinja builds out of parts is not known before it is rendered."""
+    """Return the locations in a script. One that a template builds is unknown before it is rendered."""
     if "{%" in script:
         return Places()
     found = _Script()
@@ -157,7 +157,7 @@ def _statements(script: str) -> Iterator[Sequence[_Token]]:
 
 
 def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
-    """Yield the names behind FROM and JOIN, and behind the commas of a list of tables. The FROM of `extract(hour FROM
+    """Yield the names after FROM and JOIN, and after the commas of a list of tables. The FROM of `extract(hour FROM
     at)` and of `a IS DISTINCT FROM b` is another one."""
     brackets = [_Bracket()]
     for earlier, before, token in zip((_NOTHING, *tokens), tokens, tokens[1:], strict=False):
@@ -177,7 +177,7 @@ def _tables_read(tokens: Sequence[_Token]) -> Iterator[str]:
 
 
 def _behind(tokens: Sequence[_Token], at: int) -> int:
-    """Return the place behind what is in brackets there; the same place if nothing is."""
+    """Return the position after the brackets that begin there; the same position if there are none."""
     depth = 0
     for end in range(at, len(tokens)):
         if tokens[end].kind == "sign":
@@ -230,5 +230,5 @@ def _place_of_topic(brokers: str, topic: str) -> str | None:
 
 
 def _is_known(text: str) -> bool:
-    """Whether nothing is still to be filled in: by Airflow, or by the driver."""
+    """Whether no part is to be filled in later, by Airflow or by the driver."""
     return bool(text) and "{{" not in text and "${" not in text

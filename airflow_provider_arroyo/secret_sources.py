@@ -179,8 +179,7 @@ def spark_place(spark_conn_id: str) -> SparkPlace:
 def to_settings(
     spark_conn_id: str, master: str, deploy_mode: str | None, extra: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the settings for a master, and those that the connection's extra names; what we cannot run on is
-    refused."""
+    """Return the settings for a master, and those that the connection's extra names; raise for unsupported ones."""
     if not MASTERS.fullmatch(master):
         raise BadConnectionError(
             f"connection {spark_conn_id!r} leads to {master}, where pipelines cannot run yet",
@@ -197,7 +196,7 @@ def to_settings(
 
 
 def _setting(name: str, value: object) -> str:
-    """Return a value of the connection's extra as the text of a setting: JSON has true where a setting says `on`."""
+    """Return a value of the connection's extra as a setting: `on` for JSON's true."""
     if name == "shared_disk" and str(value).lower() in ("true", "false"):
         return "on" if str(value).lower() == "true" else "off"
     if isinstance(value, list):
@@ -208,7 +207,7 @@ def _setting(name: str, value: object) -> str:
 
 
 def to_interval(spark_conn_id: str, extra: Mapping[str, object]) -> timedelta | None:
-    """Return the least time between two checkpoints that the connection's extra names; none stands for zero, too."""
+    """Return the least time between two checkpoints that the connection's extra names; None also means zero."""
     text = str(extra.get(INTERVAL) or "").strip().lower()
     if not text:
         return None
@@ -243,7 +242,7 @@ def refusal(error: jinja2.UndefinedError | jinja2.TemplateSyntaxError) -> Templa
 
 
 def _defined(value: object) -> object:
-    """Return the value of an expression; an undefined one is refused here, where its line is known."""
+    """Return the value of an expression; raise for an undefined one here, where its line is known."""
     if isinstance(value, jinja2.Undefined):
         str(value)
     return value

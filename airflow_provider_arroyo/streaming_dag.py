@@ -96,7 +96,7 @@ def streaming_dag(
 
 
 def read_scripts(folder: Path) -> Sequence[Script]:
-    """Return the scripts of a folder by name, as the comments at their tops say."""
+    """Return the scripts of a folder by name, with the settings in the comments at their tops."""
     paths = sorted(path for path in folder.glob("*.sql") if not path.name.startswith(("_", ".")))
     if not paths:
         raise ValueError(f"there is no .sql file in {folder}")
@@ -104,8 +104,8 @@ def read_scripts(folder: Path) -> Sequence[Script]:
 
 
 def in_order(scripts: Sequence[Script], after: Mapping[str, Sequence[str]]) -> Sequence[Script]:
-    """Return the scripts, each behind those that come before it, with what is said elsewhere of that. Where the
-    order is free it is that of the names."""
+    """Return the scripts, each after those on which it depends, by its comments or by `after`. Otherwise they are
+    sorted by name."""
     known = {script.name: script for script in scripts}
     earlier = {name: tuple(dict.fromkeys((*script.after, *after.get(name, ())))) for name, script in known.items()}
     for name, names in [*earlier.items(), *after.items()]:
@@ -145,7 +145,7 @@ def _comments_at_top(path: Path) -> Iterator[str]:
 
 
 def _tasks(script: Script, arguments: Mapping[str, Any], planned: EmptyOperator, on_loss: str) -> StreamingSqlOperator:
-    """Return a plan before the one point that all plans lead to, and a deployment behind it."""
+    """Return a plan task before the point that joins all plans, and a deployment after it."""
     of_plan = {name: value for name, value in arguments.items() if name in _OF_PLANS}
     common = {"pipeline": script.name, "sql": script.file, "doc_md": script.meaning or None}
     with TaskGroup(script.name, tooltip=script.meaning):
@@ -157,7 +157,7 @@ def _tasks(script: Script, arguments: Mapping[str, Any], planned: EmptyOperator,
 
 
 def _with_paths(arguments: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the arguments, with files of functions beside the scripts and not beside the DAG."""
+    """Return the arguments, with files of functions relative to the scripts, not to the DAG."""
     udfs = arguments.get("udfs")
     if udfs is None:
         return arguments

@@ -31,14 +31,15 @@ Goal = Literal["running", "finished", "stopped", "failed"]
 
 
 def state(pipeline: str, goal: str) -> UntilState:
-    """Return a state of its job; refused when it is none to wait for."""
+    """Return the condition for a state of the job; raise for a state that cannot be awaited."""
     if goal not in get_args(Goal):
         raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {goal!r}")
     return UntilState(pipeline, cast("Goal", goal))
 
 
 def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | None) -> UntilCheckpoint:
-    """Return a checkpoint of the latest of these epochs or a later one, committed after an instant."""
+    """Return the condition for a checkpoint of the latest of these epochs or a later one, committed after an
+    instant."""
     instant = None if newer_than is None else to_instant(newer_than, "newer_than")
     return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
 
@@ -46,7 +47,7 @@ def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | No
 def watermark(
     pipeline: object, past: datetime, table: str | None, by: GateTime, need: Need, run: tuple[str, str]
 ) -> UntilWatermark | UntilWatermarks:
-    """Return the gate of one pipeline, written `pipeline` or `pipeline/table`, or those of a list of them."""
+    """Return the gate of one pipeline, written `pipeline` or `pipeline/table`, or the gates of a list of them."""
     if isinstance(pipeline, str):
         return _gate(pipeline, past, table, by, run)
     if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
@@ -103,7 +104,7 @@ class LagBounds:
     slack: timedelta = timedelta(0)
 
     def hold(self, checkpoints: Sequence[Checkpoint], now: datetime) -> bool:
-        """Whether it is so; not while it is not known for all of the time."""
+        """Whether the lag is within the bounds; False while it is unknown for a part of the time."""
         commits = _commits(checkpoints)
         begin = now - self.steady
         is_known = bool(commits) and (commits[0][0] <= begin or len(checkpoints) >= MOST_EPOCHS)
@@ -129,7 +130,7 @@ def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime
 def _extremes(
     commits: Sequence[tuple[datetime, datetime]], begin: datetime, now: datetime
 ) -> tuple[timedelta, timedelta]:
-    """Return the least and the most that the lag was from `begin` to `now`."""
+    """Return the minimum and the maximum of the lag from `begin` to `now`."""
     ends = [at for at, _ in commits[1:]] + [now]
     spans = [(max(at, begin), end, watermark) for (at, watermark), end in zip(commits, ends, strict=True)]
     shown = [span for span in spans if span[1] >= begin]
@@ -288,13 +289,13 @@ def _waits() -> TypeAdapter[Wait]:
 
 
 def to_json(wait: Wait) -> dict[str, Any]:
-    """Return the wait as a trigger's argument."""
+    """Return the condition as a trigger's argument."""
     stored: dict[str, Any] = _waits().dump_python(wait, mode="json")
     return stored
 
 
 def from_json(stored: object) -> Wait:
-    """Return the wait as it was."""
+    """Parse a condition."""
     return _waits().validate_python(stored)
 
 

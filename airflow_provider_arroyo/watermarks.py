@@ -43,7 +43,7 @@ class HeldBy:
     since: Instant | None = None
 
     def describe(self) -> str:
-        """Describe the holder, for a message."""
+        """Describe what holds the output, for a message."""
         place = "" if self.source is None else f"source {self.source}"
         place += "" if self.partition is None else f", partition {self.partition}"
         details = [] if self.watermark is None else [f"watermark {spelled(self.watermark)}"]
@@ -110,7 +110,7 @@ def spelled(instant: datetime) -> str:
 
 
 def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
-    """Ask how far committed output is complete; with a gate, the answer is held until it is passed, or for `hold`."""
+    """Ask how far committed output is complete; with a gate, the answer waits until it is passed, or for `hold`."""
     query: dict[str, str | int] = {}
     if gate is not None:
         asked = {"table": gate.table, "dag_id": gate.dag_id, "run_id": gate.run_id}

@@ -77,7 +77,7 @@ class _StreamingSqlDecoratedOperator(DecoratedOperator, StreamingSqlOperator):
 
 
 def streaming_sql_task(python_callable: Callable[..., str] | None = None, **kwargs: Any) -> TaskDecorator:
-    """Return the decorator; it takes what `StreamingSqlOperator` takes, but `sql`."""
+    """Return the decorator; it takes the arguments of `StreamingSqlOperator` except `sql`."""
     return task_decorator_factory(
         python_callable=python_callable, decorated_operator_class=_StreamingSqlDecoratedOperator, **kwargs
     )

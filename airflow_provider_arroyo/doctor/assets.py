@@ -88,7 +88,7 @@ def asset_of(folder: Folder, file: DagFile, task: Task) -> str | None:
 
 
 def key_formats(schedule: Said) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the key formats that the mappers of a schedule are given."""
+    """Yield the key formats of a schedule's mappers."""
     for node in ast.walk(schedule.node):
         if isinstance(node, ast.Call):
             for keyword in node.keywords:

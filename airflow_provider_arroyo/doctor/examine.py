@@ -20,7 +20,7 @@ class Examination:
 
 
 def examine(paths: Sequence[Path]) -> Examination:
-    """Read these files, and those of these folders; none is run. A file that cannot be read is a finding, too."""
+    """Check these files, and those of these folders; none is run. An unreadable file is a finding, too."""
     files: list[Path] = []
     read: list[DagFile] = []
     others: list[Path] = []

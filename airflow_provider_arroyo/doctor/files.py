@@ -33,7 +33,7 @@ class Call:
 
     @property
     def line(self) -> int:
-        """Return the line on which it begins."""
+        """Return the line on which the call begins."""
         return self.node.lineno
 
 
@@ -82,7 +82,7 @@ class DagFile:
     tasks: list[Task] = field(default_factory=list)
 
     def value(self, node: ast.expr | None) -> ast.expr | None:
-        """Return the constant behind a name of the file; else the expression itself."""
+        """Return the constant of a name in the file; else the expression itself."""
         seen = set[str]()
         while isinstance(node, ast.Name) and node.id in self.constants and node.id not in seen:
             seen.add(node.id)

@@ -202,7 +202,7 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _goes_on(run: ast.AsyncFunctionDef) -> bool:
-    """Whether a loop keeps it, out of which nothing leads but an error or its own condition."""
+    """Whether an endless loop keeps the function running, which only an error or its own condition ends."""
     nodes = [*_within(run, _SCOPES)]
     loops = [node for node in nodes if isinstance(node, ast.While | ast.AsyncFor)]
     returns = any(isinstance(node, ast.Return) for node in nodes)

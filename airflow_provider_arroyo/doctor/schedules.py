@@ -44,7 +44,7 @@ class Ends:
     offset: timedelta = timedelta(0)
 
     def cut(self, window: timedelta) -> bool:
-        """Whether one of them ends in the middle of a window of this length."""
+        """Whether one of the instants is within a window of this length."""
         return bool(self.period % window or self.offset % window)
 
 
@@ -60,7 +60,7 @@ def read_schedule(file: DagFile, node: ast.expr | None) -> Ends | None:
 
 
 def read_runs(file: DagFile, node: ast.expr | None) -> Runs | None:
-    """Return what data intervals the runs of a DAG with this schedule have; None where the text does not say."""
+    """Return the kind of data intervals of a DAG with this schedule; None if the text does not show it."""
     match file.value(node):
         case None | ast.Constant(value=None):
             return "none"

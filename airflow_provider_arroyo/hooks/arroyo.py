@@ -75,11 +75,11 @@ class ArroyoHook(BaseHook):
 
     @property
     def requested_by(self) -> str | None:
-        """Return who asks for changes through this hook."""
+        """Return the name of the task in whose name this hook requests changes."""
         return self._requested_by or control_plane.running_task()
 
     def get_conn(self) -> Endpoint:
-        """Return the address and the token; an embedded control plane runs when this returns."""
+        """Return the address and the token; an embedded control plane is running when this returns."""
         endpoint = to_endpoint(self.get_connection(self.arroyo_conn_id))
         if endpoint.token:
             mask_secret(endpoint.token)
@@ -87,7 +87,7 @@ class ArroyoHook(BaseHook):
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the connection leads to a control plane that is started on this machine when there is none."""
+        """Whether the connection uses a control plane that is started on this machine if there is none."""
         return _is_true(self.get_connection(self.arroyo_conn_id).extra_dejson.get("embedded"))
 
     async def aget_conn(self) -> Endpoint:
@@ -99,7 +99,7 @@ class ArroyoHook(BaseHook):
         return endpoint
 
     def run(self, conversation: Conversation[T], pause: Callable[[timedelta], None] = _sleep) -> T:
-        """Hold a conversation and return its result."""
+        """Run a protocol and return its result."""
         with ControlPlaneConnection(self.get_conn, requested_by=self.requested_by) as connection:
             return conversations.run(self._log_progress(conversation), connection.send, pause)
 
@@ -109,7 +109,7 @@ class ArroyoHook(BaseHook):
             return await conversations.arun(self._log_progress(conversation), connection.send, _asleep)
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
-        """Wait in an event loop as `looks.watch` does, over what all waits of the process share."""
+        """Wait in an event loop like `looks.watch`, with the connection that all waits of the process share."""
         from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file waits
         from airflow_provider_arroyo.change_stream import Limits  # noqa: PLC0415 - the same
 
@@ -119,7 +119,7 @@ class ArroyoHook(BaseHook):
             return await conversations.arun(self._log_progress(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:
-        """Return what all waits of this process share, for a wait that sends its requests itself."""
+        """Return the shared connection of this process, for a wait that sends its requests itself."""
         from airflow_provider_arroyo.change_stream import SharedConnection  # noqa: PLC0415 - no DAG file waits
 
         return SharedConnection(self.aget_conn, wait, limits, _asleep, self.requested_by)
@@ -146,7 +146,7 @@ class ArroyoHook(BaseHook):
         return step.value
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the control plane answers and takes the token."""
+        """Whether the control plane answers and accepts the token."""
         try:
             server = self.send(calls.ping())
             self.send(calls.list_pipelines())

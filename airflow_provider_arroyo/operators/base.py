@@ -34,7 +34,7 @@ SHORT_HOLD = timedelta(seconds=5)
 
 
 def now() -> datetime:
-    """Return the time, aware."""
+    """Return the current time, aware."""
     return datetime.now(UTC)
 
 
@@ -81,27 +81,28 @@ class PipelineOperator(BaseOperator):
         return ArroyoHook(self.arroyo_conn_id)
 
     def send(self, call: ApiCall[T]) -> T:
-        """Send a request that may arrive twice, through a control plane that may be away for a while."""
+        """Send an idempotent request, and retry while the control plane is unreachable."""
         return self.hold(ask_until_answered(call, now))
 
     def ask(self, context: Context, call: ApiCall[T]) -> T:
-        """Send a request that lets runs of a pipeline follow; OpenLineage is told that this task has asked for them."""
+        """Send a request that starts runs of a pipeline; OpenLineage records this task as their parent."""
         return self.send(call.asked_by(lineage.asking_run(context["ti"])))
 
     def hold(self, conversation: Conversation[T]) -> T:
-        """Hold a conversation with the control plane; it ends early when the task is told to end."""
+        """Run a protocol with the control plane; it ends early if the task is told to end."""
         outcome = self.hook.run(conversation, self._pause)
         self._raise_if_killed()
         return outcome
 
     def note(self, context: Context, pipeline: str) -> None:
-        """Publish where the pipeline is to be seen, before any waiting."""
+        """Publish the pipeline's page, before any waiting."""
         self._endpoint = self.hook.get_conn()
         context["ti"].xcom_push(key="pipeline_id", value=pipeline)
         note_link(context, self._endpoint.url, self.arroyo_conn_id, pipeline)
 
     def wait(self, wait: Wait, resume: str) -> Reached:
-        """Return when it is there. In deferrable mode this does not return: the task goes on in the method `resume`."""
+        """Wait for the condition. In deferrable mode this does not return: the task continues in the method
+        `resume`."""
         return self.wait_until(self.deadline(), wait, resume)
 
     def deadline(self) -> datetime | None:
@@ -110,7 +111,7 @@ class PipelineOperator(BaseOperator):
         return now() + min(limits) if limits else None
 
     def wait_until(self, deadline: datetime | None, wait: Wait, resume: str, /, **kwargs: Any) -> Reached:
-        """Wait until an instant; `resume` is called with `kwargs` too."""
+        """Wait until an instant; `resume` also gets `kwargs`."""
         self.log.info("Waiting for %s", waits.describe(wait))
         if self.deferrable:
             self._defer(wait, deadline, resume, kwargs)
@@ -120,7 +121,7 @@ class PipelineOperator(BaseOperator):
         return settle(self.hold(looks.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
     def sources_of(self, udfs: Sequence[str] | None) -> tuple[str, ...] | None:
-        """Return the sources of Python functions: each is given itself, or is in a file beside the DAG. None stays
+        """Return the sources of Python functions: each is given directly, or is in a file next to the DAG. None stays
         None."""
         if udfs is None:
             return None
@@ -142,7 +143,7 @@ class PipelineOperator(BaseOperator):
         raise AssertionError("defer does not return")
 
     def _pause(self, length: timedelta) -> None:
-        """Sleep in short pieces: Python goes on sleeping after `on_kill`, which a signal handler calls."""
+        """Sleep in short pieces: Python continues to sleep after `on_kill`, which a signal handler calls."""
         end = time.monotonic() + length.total_seconds()
         while (remaining := end - time.monotonic()) > 0:
             self._raise_if_killed()
@@ -157,10 +158,10 @@ class PipelineOperator(BaseOperator):
 
 
 def is_file(udf: str) -> bool:
-    """Whether a text is the name of a file with Python functions, and not their source."""
+    """Whether a text is the name of a file with Python functions instead of their source."""
     return udf.endswith(".py") and "\n" not in udf
 
 
 def reached(event: object) -> Reached:
-    """Return the good event out of what the trigger sent; every other is raised."""
+    """Return a successful event from the trigger; raise any other."""
     return settle(events.from_json(event))

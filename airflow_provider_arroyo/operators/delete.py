@@ -30,7 +30,7 @@ class DeletePipelineOperator(PipelineOperator):
         self.with_savepoints = with_savepoints
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Stop it and wait until it is at rest, then delete it."""
+        """Stop the pipeline, wait until it is stopped, and delete it."""
         try:
             pipeline = self.send(calls.get_pipeline(self.pipeline))
             self.note(context, pipeline.id)
@@ -65,7 +65,7 @@ class DeletePipelineOperator(PipelineOperator):
         return {"pipeline_id": pipeline_id, "deleted": True}
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
-        """Return the answer for a pipeline that does not exist; any other refusal is raised."""
+        """Return the answer for a pipeline that does not exist; raise any other refusal."""
         if error.code != UNKNOWN_PIPELINE:
             raise error
         self.log.info("There is no pipeline %s: nothing to delete", self.pipeline)
@@ -73,7 +73,7 @@ class DeletePipelineOperator(PipelineOperator):
 
 
 def _delete(pipeline: str, deadline: datetime | None, poll: timedelta, *, with_savepoints: bool) -> Conversation[None]:
-    """Delete it as soon as that is possible; a deadline that has passed raises what was in the way."""
+    """Delete the pipeline as soon as that is possible; at the deadline, raise what prevented it."""
     while True:
         try:
             yield from ask_until_answered(calls.delete_pipeline(pipeline, with_savepoints=with_savepoints), now)

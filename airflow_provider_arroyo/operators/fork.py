@@ -76,7 +76,7 @@ class ForkOperator(PipelineOperator):
         self.accept_loss = accept_loss
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it, and wait until it runs."""
+        """Request the fork, and wait until it runs."""
         settings = None if self.settings is None else {name: str(value) for name, value in self.settings.items()}
         sources = self.sources_of(self.udfs)
         secrets = None if self.secrets is None else secret_sources.resolve(self.secrets)

@@ -75,7 +75,7 @@ class MoveOperator(PipelineOperator):
         return ArroyoHook(self.to_conn_id)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Go on with the move from where it is, until the pipeline runs there."""
+        """Continue the move from its current step, until the pipeline runs there."""
         if self.hook_there.is_embedded:
             raise BadConnectionError(
                 f"connection {self.to_conn_id!r} leads to an embedded control plane, whose address changes",
@@ -101,14 +101,14 @@ class MoveOperator(PipelineOperator):
         return self._start(context, departure, deadline)
 
     def _begin(self, pipeline: str, to: str) -> Departure:
-        """Ask both whether it can be, then have it stop."""
+        """Check the move at both control planes, then request the stop."""
         shown = self.send(moves.begin_departure(pipeline, to, self.via, dry_run=True))
         welcome = self._send_there(moves.would_welcome(self._introduced(shown)))
         self.log.info("%s goes to %s, and writes there: %s", shown.name, to, ", ".join(welcome.targets) or "nothing")
         return self.send(moves.begin_departure(pipeline, to, self.via))
 
     def _carry(self, departure: Departure, deadline: datetime | None) -> Departure:
-        """Bring it there, where it may not run yet, and release it here."""
+        """Import the pipeline there without starting it, and release it here."""
         name = departure.name
         if departure.step == "leaving":
             departure = self._until(lambda: self._exported(departure), f"the export of {name}", deadline)
@@ -131,8 +131,7 @@ class MoveOperator(PipelineOperator):
         return {"pipeline_id": pipeline, "name": name, "to": departure.to, "state": str(state)}
 
     def _exported(self, departure: Departure) -> Departure | None:
-        """Return the departure once its state is copied; a pipeline that came to another end has none that could go
-        on."""
+        """Return the departure once its state is copied; raise if the move has ended otherwise."""
         shown = self.send(calls.get_pipeline(departure.pipeline_id))
         if shown.state in (JobState.FAILED, JobState.FINISHED):
             raise MoveError(f"pipeline {shown.name} is {shown.state} and not stopped", hint="See its events.")
@@ -143,7 +142,7 @@ class MoveOperator(PipelineOperator):
         return None
 
     def _arrived(self, departure: Departure) -> Arrival | None:
-        """Return the arrival once it is there."""
+        """Return the arrival once its state is imported."""
         seen = self._send_there(moves.arrive(self._introduced(departure)))
         if seen.step is not None:
             return seen
@@ -151,7 +150,8 @@ class MoveOperator(PipelineOperator):
         return None
 
     def _up(self, departure: Departure) -> Arrival | None:
-        """Return the arrival once it runs, or rests as it did; a job that fails at its start is for a person to see."""
+        """Return the arrival once it runs, or is stopped as before; a job that fails at its start is left for a person
+        to inspect."""
         seen = self._send_there(moves.get_arrival(departure.pipeline_id))
         if seen.state == JobState.FAILED:
             raise JobEndedError(
@@ -192,7 +192,7 @@ class MoveOperator(PipelineOperator):
         return outcome
 
     def _until(self, look: Callable[[], T | None], what: str, deadline: datetime | None) -> T:
-        """Look until there is something; a control plane that is busy is asked again."""
+        """Poll until there is a result; retry while the control plane is busy."""
         while True:
             try:
                 seen = look()

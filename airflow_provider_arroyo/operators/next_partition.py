@@ -90,7 +90,7 @@ class NextPartitionOperator(PipelineOperator):
         self._told: dict[str, Any] | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Hand on what comes next; wait for it if need be."""
+        """Pass on the next delivery; wait for it if necessary."""
         refuse_without_partitions(context["outlet_events"][self.partitions])
         return self._hand_on(context, self.deadline())
 

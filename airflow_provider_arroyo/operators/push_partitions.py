@@ -110,7 +110,7 @@ class PushPartitionsOperator(PipelineOperator):
         self.late = late
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it."""
+        """Request the push."""
         push = self._push() if self.push else None
         consumer = self.send(consumers.put_pushed_consumer(self.consumer, self._spec(), push))
         self.note(context, consumer.pipeline_id)

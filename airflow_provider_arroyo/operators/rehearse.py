@@ -85,7 +85,7 @@ class RehearseOperator(PipelineOperator):
         self.on_difference = on_difference
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it, and wait until it is over."""
+        """Request the rehearsal, and wait until it has ended."""
         pipeline = self.hold(find(self.pipeline, now))
         if pipeline is None:
             self.log.info("There is no pipeline %s yet, so there is nothing to compare with", self.pipeline)

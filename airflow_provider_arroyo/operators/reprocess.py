@@ -68,7 +68,7 @@ class ReprocessOperator(PipelineOperator):
         self.accept_other_values = accept_other_values
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it, and wait until it runs, or until it has taken over."""
+        """Request the copy, and wait until it runs, or until it has taken over."""
         wish: dict[str, Json] = {"into": self.into, "partial_windows": self.partial_windows}
         wish |= {"since": self.since} if self.since else {}
         wish |= {"start_from": self.start_from} if self.start_from else {}

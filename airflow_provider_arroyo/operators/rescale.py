@@ -42,7 +42,7 @@ class RescaleOperator(PipelineOperator):
         self.parallelism = parallelism
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it and wait until the next run is there."""
+        """Request the parallelism and wait until the next run is up."""
         parallelism = int(self.parallelism)
         pipeline = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
@@ -64,7 +64,8 @@ class RescaleOperator(PipelineOperator):
         return self._summary(reached(event).pipeline)
 
     def _at_rest(self, pipeline: Pipeline) -> dict[str, Any]:
-        """Return the answer for a pipeline that will not run by itself. Only a finished one has nothing left to do."""
+        """Return the answer for a pipeline that will not run without another request. Only a finished one has nothing
+        left to do."""
         if pipeline.state is JobState.FINISHED:
             return _describe(pipeline)
         end = self.hold(events.end_of(pipeline))

@@ -46,7 +46,7 @@ class RestoreOperator(PipelineOperator):
         self.with_version = with_version
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it, and wait until the pipeline runs."""
+        """Request the restore, and wait until the pipeline runs."""
         pipeline = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
         action = f"restore {self.savepoint} {self.allow_replay} {self.with_version}"

@@ -40,7 +40,7 @@ class RollbackOperator(PipelineOperator):
         self.to = to
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it, and wait until the earlier version runs."""
+        """Request the rollback, and wait until the earlier version runs."""
         to = None if self.to is None else int(self.to)
         pipeline = self.send(calls.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)

@@ -41,7 +41,7 @@ class SavepointOperator(PipelineOperator):
         self.drill = drill
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it and wait until it is complete."""
+        """Request a savepoint and wait until it is complete."""
         pipeline = self.send(calls.get_pipeline(self.pipeline)).id
         self.note(context, pipeline)
         key = idempotency_key(context, f"savepoint {self.savepoint_label} {_failures(context)}")

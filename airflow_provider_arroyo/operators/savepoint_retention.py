@@ -93,5 +93,5 @@ def table(answer: PruneAnswer) -> str:
 
 
 def _count(number: int | str | None) -> int | None:
-    """Return a number that may come from a template; an empty one says nothing."""
+    """Return a number that may come from a template; None for an empty one."""
     return None if number is None or str(number).strip() in ("", "None") else int(number)

@@ -37,7 +37,7 @@ class StopStreamingJobOperator(PipelineOperator):
         self.missing_ok = missing_ok
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for it and wait until it is at rest."""
+        """Request the stop and wait until the pipeline is stopped."""
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}, not {self.mode!r}")
         try:
@@ -78,7 +78,7 @@ class StopStreamingJobOperator(PipelineOperator):
         return failure
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
-        """Return the answer for a pipeline that does not exist, or not any more; any other refusal is raised."""
+        """Return the answer for a pipeline that does not exist, or no longer; raise any other refusal."""
         if error.code != UNKNOWN_PIPELINE or not self.missing_ok:
             raise error
         self.log.info("There is no pipeline %s: nothing to stop", self.pipeline)

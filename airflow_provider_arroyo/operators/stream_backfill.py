@@ -102,7 +102,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
             self.outlets = [outlet for outlet in self.outlets if outlet not in self.declared.outlets]
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Deploy the pipeline of the range, and wait as asked."""
+        """Deploy the pipeline of the range, and wait as requested."""
         first, last = self._range(context)
         history = {"history_from": _spelled(first)}
         if self.then_continue:
@@ -121,7 +121,7 @@ class StreamBackfillOperator(StreamingSqlOperator):
         return super().execute(context)
 
     def _range(self, context: Context) -> Interval:
-        """Return the range in UTC: what the task is given, else the run's interval or its schedule's last period."""
+        """Return the range in UTC: that of the task, else the run's interval or its schedule's last period."""
         start = None if self.start is None else to_instant(self.start, "start")
         end = None if self.end is None else to_instant(self.end, "end")
         length = to_optional_duration(self.length, "length")
@@ -151,15 +151,15 @@ class StreamBackfillOperator(StreamingSqlOperator):
         return end
 
     def _revise(self) -> None:
-        """Let a revision be another pipeline, which writes elsewhere."""
+        """Deploy a revision as another pipeline, which writes elsewhere."""
         revision = "" if self.revision is None else str(self.revision).strip()
         if revision not in ("", "None"):
             self.pipeline = f"{self.pipeline}_{revision}"
             self.into = f"{self.into}-{revision}" if self.into else revision
 
     def _refuse_another(self, history: Mapping[str, str]) -> None:
-        """Refuse a script that gives other rows than those that the range has to its end. It would have nothing to read
-        any more, and the task would end well with the rows of the script before it."""
+        """Refuse a script that would return other rows for a range that is completely read. It would have nothing to
+        read, and the task would succeed with the rows of the previous script."""
         done = self.hold(find(self.pipeline, now))
         if done is None or done.state is not JobState.FINISHED:
             return

@@ -68,7 +68,7 @@ class UpgradePlanOperator(PipelineOperator):
         self.approval_timeout = to_optional_duration(approval_timeout, "approval_timeout")
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Ask for the plan, and show it; to a person who must approve it, if that was asked for."""
+        """Request the plan, and show it; if approval is required, to a person."""
         self.note(context, self.pipeline)
         plan = self._plan()
         if not plan.loses_nothing and self.on_loss == "fail":
@@ -87,7 +87,7 @@ class UpgradePlanOperator(PipelineOperator):
         return asdict(plan)
 
     def _plan(self) -> UpgradePlan:
-        """Return the plan, which can be done."""
+        """Return the plan; raise if it cannot be carried out."""
         wish = UpgradeWish(keep_state=tuple(self.keep_state), reset=tuple(self.reset), hold_back=tuple(self.hold_back))
         plan = self.hold(shown_plan(self.pipeline, self.sql, self.sources_of(self.udfs), wish, now))
         self.log.info("%s", plan.text)

@@ -81,12 +81,12 @@ def right_for(method: str, path: str) -> Right | None:
 
 
 def quoted(path: str) -> str:
-    """Return a path that was found good, as it is sent: each of its pieces stays a piece, whatever is in it."""
+    """Return an accepted path in its quoted form: each of its segments stays one segment."""
     return "/".join(quote(segment, safe="") for segment in path.split("/"))
 
 
 def _is_plain(segment: str) -> bool:
-    """Whether it is a name, and no way to somewhere else."""
+    """Whether it is a plain name, which cannot lead elsewhere."""
     return segment not in {"", ".", ".."} and "\\" not in segment and segment.isprintable()
 
 

@@ -56,13 +56,13 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 @ROUTER.get("/plain.css")
 def style() -> Response:
-    """Return the style of the pages that are written here."""
+    """Return the style of this module's pages."""
     return Response(files.PLAIN_STYLE, media_type="text/css", headers=PLAIN_PAGE)
 
 
 @ROUTER.get("/mark.svg")
 def mark() -> Response:
-    """Return the sign beside the view's name."""
+    """Return the icon of the view."""
     found = files.mark()
     if found is None:
         raise HTTPException(404)
@@ -71,7 +71,7 @@ def mark() -> Response:
 
 @ROUTER.get("/")
 def choose(request: Request, user: GetUserDep) -> Response:
-    """Return the connections that somebody may see; where there is one, its page at once."""
+    """Return the connections that the user may see; if there is only one, redirect to its page."""
     seen = [name for name in listed() if may(user, Right.LOOK, name, team_of(name))]
     root = request.scope.get("root_path", "")
     links = {name: f"{root}/{quote(name, safe='')}/" for name in seen}
@@ -83,7 +83,7 @@ def choose(request: Request, user: GetUserDep) -> Response:
 
 @ROUTER.get("/{conn_id}/")
 async def index(request: Request, conn_id: ConnectionId, user: GetUserDep) -> Response:
-    """Return the page itself."""
+    """Return the HTML page."""
     team = await run_in_threadpool(check, user, Right.LOOK, conn_id)
     await run_in_threadpool(endpoint_of, conn_id, team)
     return _file("index.html", PAGE)
@@ -99,7 +99,7 @@ async def pipeline(request: Request, conn_id: ConnectionId, pipeline: str, user:
 
 @ROUTER.get("/{conn_id}/assets/{name}")
 def asset(conn_id: ConnectionId, name: str, user: GetUserDep) -> Response:
-    """Return a script, a style or a picture of the page, which anybody may see who has logged in."""
+    """Return a script, a style or a picture of the page, which every user with a login may see."""
     return _file(f"assets/{name}", ASSET)
 
 
@@ -126,7 +126,7 @@ async def ask(request: Request, conn_id: ConnectionId, path: str, user: GetUserD
 
 
 def build_app() -> FastAPI:
-    """Return the application. It describes itself to nobody: its paths are the page's own business."""
+    """Return the application, without an API description: its paths are internal to the page."""
     app = FastAPI(title="Arroyo", openapi_url=None, docs_url=None, redoc_url=None)
     app.include_router(ROUTER)
     app.add_exception_handler(NotPassedOnError, _refused)
@@ -167,18 +167,18 @@ PAGE_HEADER = "X-Arroyo-Page"
 
 
 def team_of(conn_id: str) -> str | None:
-    """Return the team that a connection belongs to; reads Airflow's database."""
+    """Return the team of a connection; reads Airflow's database."""
     return Connection.get_team_name(conn_id) if conf.getboolean("core", "multi_team") else None
 
 
 def may(user: BaseUser, right: Right, conn_id: str, team: str | None) -> bool:
-    """Whether Airflow lets somebody see the connection, or change it."""
+    """Whether Airflow lets the user see the connection, or change it."""
     details = ConnectionDetails(conn_id=conn_id, team_name=team)
     return get_auth_manager().is_authorized_connection(method=right.value, details=details, user=user)
 
 
 def check(user: BaseUser, right: Right, conn_id: str) -> str | None:
-    """Refuse who has not the right; the team of the connection."""
+    """Refuse a user without the permission; return the team of the connection."""
     team = team_of(conn_id)
     if not may(user, right, conn_id, team):
         what = "see" if right is Right.LOOK else "change"
@@ -192,7 +192,7 @@ def check(user: BaseUser, right: Right, conn_id: str) -> str | None:
 
 
 def check_same_site(request: Request_requests, right: Right) -> None:
-    """Refuse what another page has a browser send, with the cookie of Airflow."""
+    """Refuse a request that another page makes a browser send, with the cookie of Airflow."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     origin = request.headers.get("origin")
     is_elsewhere = site not in {"same-origin", "none"} or (origin is not None and _place(origin) not in _own(request))
@@ -236,8 +236,8 @@ def endpoint_of(conn_id: str, team: str | None) -> Endpoint:
 
 
 def listed() -> list[str]:
-    """Return the connections of type `arroyo` that can be listed: those of Airflow's database and of the environment
-    of this process. What a secrets backend keeps cannot."""
+    """Return the connections of type `arroyo` that can be listed: those of Airflow's database and of the environment of
+    this process. Those of a secrets backend cannot be listed."""
     try:
         with create_session() as session:
             stored = set(

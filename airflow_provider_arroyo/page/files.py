@@ -28,7 +28,7 @@ class File:
 
 @cache
 def built() -> Mapping[str, File]:
-    """Return all files of the page by their paths; empty where the provider was installed without them."""
+    """Return all files of the page by their paths; empty if the provider was installed without them."""
     # both are in one distribution; where its other half lies can be asked without importing anything of it
     spec = find_spec("engine")
     places = [] if spec is None else list(spec.submodule_search_locations or [])
@@ -42,7 +42,7 @@ def built() -> Mapping[str, File]:
 
 
 def mark() -> File | None:
-    """Return the sign of the page."""
+    """Return the icon of the page."""
     return next((file for path, file in built().items() if path.startswith("assets/mark-")), None)
 
 

@@ -36,7 +36,7 @@ STREAM_TIME = timedelta(minutes=5)
 
 
 async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
-    """Return the answer of the control plane to a request that was found good."""
+    """Return the control plane's answer to an accepted request."""
     headers = {name: request.headers[name] for name in _SENT if name in request.headers}
     content = await _body(request)
     client = _client(endpoint)
@@ -61,7 +61,7 @@ async def pass_on(request: Request, endpoint: Endpoint, path: str) -> Response:
 
 
 async def version_of(endpoint: Endpoint) -> str:
-    """Return the version of the control plane, which has to answer and take the token."""
+    """Return the version of the control plane, which must answer and accept the token."""
     async with _client(endpoint) as client:
         try:
             said = await client.send(client.build_request("GET", "session", headers=_AS_IT_IS), stream=True)
@@ -76,7 +76,7 @@ async def version_of(endpoint: Endpoint) -> str:
 
 
 def away(error: Exception) -> NotPassedOnError:
-    """Return the refusal where nobody has answered. It names no address."""
+    """Return the refusal for an unreachable control plane. It names no address."""
     return NotPassedOnError(
         502,
         "http.unreachable",
@@ -96,8 +96,7 @@ def _no_control_plane() -> NotPassedOnError:
 
 
 def _client(endpoint: Endpoint) -> httpx.AsyncClient:
-    """Return a client of the control plane. What is wrong with the connection is not said in its words: a token may
-    be in them."""
+    """Return a client of the control plane. An error of the connection is not repeated: it may contain a token."""
     timeout = httpx.Timeout(ANSWER_TIME.total_seconds(), connect=10)
     try:
         settings = endpoint.settings()
@@ -169,7 +168,7 @@ class _Stream(Response):
         self._received = received
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on until there is no more, nobody reads, or it has been long enough."""
+        """Pass the stream on until it ends, the reader leaves, or the time limit is reached."""
         tasks = [asyncio.create_task(self._send(send)), asyncio.create_task(_gone(receive))]
         try:
             done, _ = await asyncio.wait(
@@ -193,6 +192,6 @@ class _Stream(Response):
 
 
 async def _gone(receive: Receive) -> Any:
-    """Return when the reader has left."""
+    """Wait until the reader has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -26,7 +26,7 @@ class NotPassedOnError(Exception):
 
 
 def is_for_program(request: Request) -> bool:
-    """Whether a script of the page has asked, and nobody who would read a page."""
+    """Whether a script of the page has sent the request, and not a person who would read a page."""
     return API in request.url.path
 
 
@@ -50,7 +50,7 @@ def answer(request: Request, refusal: NotPassedOnError) -> Response:
 def page(
     request: Request, title: str, said: list[str], links: dict[str, str] | None = None, status: int = 200
 ) -> Response:
-    """Return a page of a heading, some sentences and links, all of them shown as text."""
+    """Return a page with a heading, sentences and links, all of them escaped."""
     style = f"{request.scope.get('root_path', '')}/plain.css"
     listed = "".join(f'<li><a href="{escape(to)}">{escape(name)}</a></li>' for name, to in (links or {}).items())
     content = "".join(f"<p>{escape(sentence)}</p>" for sentence in said if sentence)

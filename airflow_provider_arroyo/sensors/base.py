@@ -78,15 +78,15 @@ class PipelineSensor(BaseSensorOperator):
         self._declared: tuple[Asset, ...] = ()
 
     def _declare(self) -> None:
-        """Let Airflow's graph show what is waited for. What a template gives a worker is not known yet."""
+        """Declare the awaited assets for Airflow's graph; those in unrendered templates are unknown."""
         entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
         if self._is_declaring and isinstance(entries, list | tuple) and all(isinstance(one, str) for one in entries):
             self._declared = awaited_assets(self._tables(), self.get_dag())
             self.inlets.extend(self._declared)
 
     def prepare_for_execution(self) -> Self:
-        """Return a copy that is run, without what was declared: Airflow would fail a task for an asset that somebody
-        else has given another name."""
+        """Return a copy for execution, without the declared assets: Airflow would fail a task for an asset that has
+        another name elsewhere."""
         other = super().prepare_for_execution()
         other.inlets = without(self.inlets, self._declared)
         return other
@@ -98,10 +98,10 @@ class PipelineSensor(BaseSensorOperator):
 
     @abstractmethod
     def wait(self, context: Context) -> Wait:
-        """Return the condition of this sensor; the same for every call in one task."""
+        """Return the condition of this sensor; equal for every call in one task."""
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once."""
+        """Poll once."""
         from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file looks, and it brings most requests
 
         try:
@@ -115,7 +115,7 @@ class PipelineSensor(BaseSensorOperator):
         return PokeReturnValue(is_done=True, xcom_value=self._tell(settle(event)))
 
     def execute(self, context: Context) -> Any:
-        """Wait here, or in the triggerer when it is not there yet."""
+        """Wait here, or in the triggerer if the condition is not met yet."""
         note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
         if not self.deferrable:
             try:
@@ -146,7 +146,7 @@ class PipelineSensor(BaseSensorOperator):
             raise self._timed_out(context) from error
 
     def _timed_out(self, context: Context) -> AirflowSensorTimeout:
-        """Return the error of a wait that took too long: what was awaited, how far that is, and what holds it."""
+        """Return the error for a timeout: the condition, its progress, and what holds it."""
         from airflow_provider_arroyo import looks  # noqa: PLC0415 - see `poke`
 
         wait = self.wait(context)
@@ -158,7 +158,7 @@ class PipelineSensor(BaseSensorOperator):
         return None if self._told is None else lineage.of_readers(self.hook, self._tables(), self._told)
 
     def _tables(self) -> list[tuple[str, str | None]]:
-        """Return the pipelines that are waited for, each with its table, or None for all."""
+        """Return the awaited pipelines, each with its table, or None for all."""
         entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
         return [(entry, None) for entry in entries]
 
@@ -168,8 +168,8 @@ class PipelineSensor(BaseSensorOperator):
         return self._told
 
     def _start_in_triggerer(self, sensor: str, **arguments: Any) -> None:
-        """Let Airflow start this task without a worker, unless that needs what only a worker has: XComs, variables and
-        macros in templates, a callback at the start, or what a subclass does. Mapped tasks never ask for it."""
+        """Let Airflow start this task in the triggerer, unless it needs a worker: for XComs, variables and macros in
+        templates, a callback at the start, or a subclass. Mapped tasks always need one."""
         arguments = {"pipeline": self.pipeline, "arroyo_conn_id": self.arroyo_conn_id, **arguments}
         can_start = RENDERS_IN_TRIGGERER and self.deferrable and type(self).__module__.startswith(__package__)
         needs_worker = self.on_execute_callback or getattr(self, "_pre_execute_hook", None)
@@ -212,7 +212,7 @@ def _settle(event: Event) -> Reached:
 
 
 def _plain(value: object) -> object:
-    """Return a value as the database holds it."""
+    """Return a value in the form of the database."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 
@@ -231,7 +231,7 @@ _NAMES = {
 
 
 def is_renderable(value: object) -> bool:
-    """Whether the triggerer comes to the same value as a worker would; False where that is not sure."""
+    """Whether the triggerer renders the same value as a worker; False if that is uncertain."""
     if isinstance(value, list | tuple):
         return all(map(is_renderable, value))
     if not isinstance(value, str):

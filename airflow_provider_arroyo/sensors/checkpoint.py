@@ -49,13 +49,13 @@ class CheckpointSensor(PipelineSensor):
             self._start_in_triggerer("checkpoint", epoch=epoch, newer_than=newer_than)
 
     def wait(self, context: Context) -> Wait:
-        """Return a checkpoint that satisfies the conditions."""
+        """Return the condition for a checkpoint."""
         epochs = [int(self.epoch)] if self.epoch is not None else []
         epochs += [self._find_base(context) + int(self.new)] if self.new is not None else []
         return waits.checkpoint(self.pipeline, epochs, self.newer_than)
 
     def _find_base(self, context: Context) -> int:
-        """Return the newest epoch when the sensor began to wait, also on a later look by another worker."""
+        """Return the newest epoch when the sensor began to wait, also for a later poll by another worker."""
         if self._base is None and (remembered := recall(context, MEMORY, CountBefore)) is not None:
             self._base = remembered.count
         if self._base is None:

@@ -33,5 +33,5 @@ class StreamingJobSensor(PipelineSensor):
         self._start_in_triggerer("state", state=state)
 
     def wait(self, context: Context) -> Wait:
-        """Return the state."""
+        """Return the condition for a state of the job."""
         return waits.state(self.pipeline, self.state)

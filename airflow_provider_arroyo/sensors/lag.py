@@ -59,5 +59,5 @@ class LagSensor(PipelineSensor):
         self._start_in_triggerer("lag", **seconds)
 
     def wait(self, context: Context) -> Wait:
-        """Return the lag within its bound."""
+        """Return the condition for the lag."""
         return UntilLag(self.pipeline, LagBounds(self.at_most, self.at_least, self.steady, self.slack))

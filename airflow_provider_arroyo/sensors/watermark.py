@@ -75,7 +75,7 @@ class WatermarkSensor(PipelineSensor):
         return [(pipeline, table if slash else self.table) for pipeline, slash, table in parts]
 
     def wait(self, context: Context) -> Wait:
-        """Return the output complete up to the instant."""
+        """Return the condition for output that is complete up to the instant."""
         task = context["ti"]
         past = past_or_end_of_interval(self.past, context, type(self).__name__)
         return watermark(self.pipeline, past, self.table, self.by, self.need, (task.dag_id, task.run_id))

@@ -90,21 +90,21 @@ class FakeConsumer:
         return [told for told in new if told.kind == "voided" or not told.is_void]
 
     def void(self, since: datetime) -> None:
-        """Have what was closed from this bucket on told as void, and closed once more when it is complete again."""
+        """Void the deliveries from this time bucket on; they are closed again when they are complete again."""
         for told in list(self.deliveries):
             if told.kind != "voided" and not told.is_void and told.start >= since:
                 told.is_void = True
                 self._tell("voided", told.start, told.at)
 
     def reopen(self, start: datetime) -> None:
-        """Have rows come late for the bucket that begins there: it is told of once more where that is wanted, if it was
-        told of as closed."""
+        """Report late rows for the time bucket that starts there: a consumer of late rows gets it again, if it was
+        closed."""
         told = {told.start: told for told in self.deliveries}.get(start)
         if self.body["late"] == "reopen" and told is not None and told.kind != "voided":
             self._tell("reopened", start, told.at)
 
     def close(self, complete_until: datetime | None, now: datetime) -> None:
-        """Tell it of all that is complete, and has ended by the clock."""
+        """Deliver all complete time buckets that have ended by the clock."""
         if complete_until is None:
             return
         until = min(complete_until, now)
@@ -166,7 +166,7 @@ class FakeConsumer:
         self.deliveries.append(FakeDelivery(len(self.deliveries) + 1, kind, start, at))
 
     def _reopened(self) -> set[datetime]:
-        """Return the buckets of which it was told that they are void, and not that they are closed since."""
+        """Return the time buckets that were voided, and not closed since."""
         newest = {told.start: told.kind for told in self.deliveries}
         return {start for start, kind in newest.items() if kind == "voided"}
 
@@ -180,7 +180,7 @@ def new_consumer(
     complete_until: datetime | None,
     now: datetime,
 ) -> FakeConsumer:
-    """Return the consumer that such a request makes. `pipeline` is the id and the name of what it follows."""
+    """Return the consumer that such a request creates. `pipeline` is the id and the name of its pipeline."""
     whole = full(body)
     if whole["time_zone"] != "UTC":
         raise ValueError("a control plane in memory divides by UTC only; try this with a real one")
@@ -191,7 +191,7 @@ def new_consumer(
 
 
 def differs(consumer: FakeConsumer, body: dict[str, Any]) -> bool:
-    """Whether a request for a consumer of this name asks for another one."""
+    """Whether a request for a consumer of this name has other settings."""
     wanted = full(body)
     begin = consumer.begin if wanted["start"] is None else _instant(wanted["start"])
     return (
@@ -203,7 +203,7 @@ def differs(consumer: FakeConsumer, body: dict[str, Any]) -> bool:
 
 
 def full(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a request with what it leaves out."""
+    """Return a request with its defaults filled in."""
     return _DEFAULTS | body
 
 
@@ -308,23 +308,23 @@ class TurnableClock:
             raise ValueError(f"a clock needs a time with a zone, such as {self.now.isoformat()}Z")
 
     def at(self, instant: datetime, action: Callable[[], object]) -> None:
-        """Do something when the clock comes to this instant; at its next turn if that is over."""
+        """Run something when the clock reaches this instant; at its next turn if that has passed."""
         if instant.tzinfo is None:
             raise ValueError(f"an instant needs a zone, such as {instant.isoformat()}Z")
         self._count += 1
         self._agenda.append((instant, self._count, action))
 
     def after(self, length: timedelta, action: Callable[[], object]) -> None:
-        """Do something once the clock was turned so far."""
+        """Run something after the clock was turned this far."""
         self.at(self.now + length, action)
 
     def turn_towards(self, instant: datetime) -> None:
-        """Let time pass until then, but no further than to the next thing that is to happen."""
+        """Advance the time until then, but no further than to the next scheduled action."""
         following = min((entry[0] for entry in self._agenda), default=instant)
         self.turn(max(timedelta(0), min(instant, following) - self.now))
 
     def turn(self, length: timedelta) -> None:
-        """Let so much time pass."""
+        """Advance the time by this much."""
         if length < timedelta(0):
             raise ValueError(f"a clock is not turned back, and {length} is negative")
         end = self.now + length

@@ -111,7 +111,7 @@ def _read_outputs(folder: Path) -> Tables:
 
 
 def _play(command: Sequence[str], within: timedelta) -> None:
-    """Run it to its end, and leave no process behind, whatever happens."""
+    """Run the script to its end, and leave no process behind."""
     run = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -138,7 +138,7 @@ def _play(command: Sequence[str], within: timedelta) -> None:
 
 
 def _end(run: subprocess.Popen[str]) -> str:
-    """End a run with all that it has started, and return what it has said."""
+    """End a run with its child processes, and return its output."""
     with suppress(ProcessLookupError):
         os.killpg(run.pid, signal.SIGTERM)
     try:
@@ -180,7 +180,7 @@ class Tables(Mapping[str, list[dict[str, Any]]]):
 
 
 def to_lines(table: str, rows: Sequence[Row], moment: datetime) -> str:
-    """Return the rows as a file has them. What has no time of its own is of this moment, as in a topic."""
+    """Return the rows as lines of a file. A row without a time is of now, as in a topic."""
     lines = []
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
@@ -198,7 +198,7 @@ def to_lines(table: str, rows: Sequence[Row], moment: datetime) -> str:
 
 
 def from_lines(text: str, types: Mapping[str, str], *, are_changes: bool) -> list[dict[str, Any]]:
-    """Return the rows of a file. Of changes those that are there in the end."""
+    """Return the rows of a file. For a changelog, return the final rows."""
     records = [json.loads(line, parse_float=_Number) for line in text.splitlines()]
     rows = _folded(records) if are_changes else records
     return [{name: _as_python(value, types.get(name, "")) for name, value in row.items()} for row in rows]

@@ -115,7 +115,7 @@ class WatermarkEventTrigger(BaseEventTrigger):
         }
 
     def shared_stream_key(self) -> Hashable:
-        """Return two that share a consumer share what it is given."""
+        """Return the key by which triggers share a stream: those with the same consumer do."""
         return ("arroyo-partitions", *sorted(self.serialize()[1].items()))
 
     @classmethod
@@ -178,7 +178,7 @@ class DeliveryProducer(SharedStreamProducer):
                     await connection.pause(limits.poll)
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Acknowledge those whose events Airflow has stored, up to the first that it has not."""
+        """Acknowledge the deliveries whose events Airflow has stored, up to the first one that it has not."""
         done: Handed | None = None
         for item in batch:
             if item.outcome.failed or not item.broker_payload.is_taken:
@@ -190,7 +190,7 @@ class DeliveryProducer(SharedStreamProducer):
             raise NotHandedOnError(f"an event of consumer {self._name} was not stored")
 
     async def acknowledge(self, handed: Handed) -> None:
-        """Be done with all up to this one."""
+        """Acknowledge all deliveries up to this one."""
         sequence = handed.delivery.sequence
         await self._hook.arun(ask_until_answered(consumers.acknowledge(handed.consumer, sequence), utc_now))
         self._acked = sequence

@@ -69,8 +69,8 @@ class SensorTrigger(BaseTrigger):
         }
 
     def render_template_fields(self, context: Context, jinja_env: Environment | None = None) -> None:
-        """Render the arguments, and let go of the DAG: Airflow decodes one for each trigger, and keeps it with the
-        context for as long as that waits. Of 500 gates of 20 DAGs they are a tenth of what a triggerer holds."""
+        """Render the arguments, and release the DAG: Airflow decodes one for each trigger, and keeps it with the
+        context during the wait. For 500 gates of 20 DAGs that is a tenth of a triggerer's memory."""
         super().render_template_fields(context, jinja_env)
         context.clear()  # type: ignore[attr-defined]  # Airflow types it as if its keys were all there for ever
         task_instance: Any = self.task_instance
@@ -105,9 +105,9 @@ class SensorTrigger(BaseTrigger):
             return broken(wait.pipeline, error)
 
     async def _note_links(self) -> bool:
-        """Push where the pipeline is to be seen, while waiting, so that the link works meanwhile; whether that is done.
-        Then one result is left to be stored when the gate opens, which a triggerer does one after the other; and what
-        stores results is loaded, which takes a triggerer seconds once."""
+        """Push the pipeline's page while waiting, so that the link works meanwhile; return whether that is done. Then
+        only one result is left to be stored when the gate opens, since a triggerer stores one after the other; and the
+        code that stores results is loaded, which takes a triggerer seconds once."""
         if not self.pushes:
             return False
         try:
@@ -119,7 +119,7 @@ class SensorTrigger(BaseTrigger):
         return True
 
     async def _can_end(self, reached: Reached, has_links: bool) -> bool:
-        """Push what the worker would have pushed; False where a worker has to, and to end the task."""
+        """Push the results of a worker; return False if a worker is needed for that, and to end the task."""
         task: Any = self.task_instance
         if await asyncio.to_thread(_somebody_listens):
             return False
@@ -150,10 +150,10 @@ class SensorTrigger(BaseTrigger):
 
 
 async def _push(task: Any, key: str, value: Any) -> None:
-    """Store an XCom as a worker does. Those of a `TaskSuccessEvent` are stored as texts of JSON."""
+    """Store an XCom like a worker does. Those of a `TaskSuccessEvent` are stored as JSON text."""
     await XCom.aset(key, value, dag_id=task.dag_id, task_id=task.task_id, run_id=task.run_id)
 
 
 def _somebody_listens() -> bool:
-    """Whether a plugin listens to the ends of tasks: only a worker tells it."""
+    """Whether a plugin listens to the ends of tasks, which only a worker reports."""
     return bool(get_listener_manager().has_listeners)
