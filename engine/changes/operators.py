@@ -24,7 +24,15 @@ from engine.changes.verdict import Change, Migration, Reform, Verdict
 from engine.compile import Program
 from engine.plan.explain import grouping
 from engine.plan.identity.meaning import OF_ROWS_BELOW
-from engine.plan.nodes import Scan, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, is_updating
+from engine.plan.nodes import (
+    EventTimeOver,
+    Scan,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+    is_updating,
+)
 from engine.plan.state.operators import Operator, Part
 from engine.plan.state.retained_state import spell
 from engine.plan.tree import inputs_of, walk
@@ -400,7 +408,7 @@ def _difference_of_ttl(old: Operator, new: Operator) -> str:
 
 def _ttl(operator: Operator) -> timedelta | None:
     match operator.node:
-        case UpdatingAggregate(ttl=ttl) | UpdatingJoin(ttl=ttl) | UpdatingTop(ttl=ttl):
+        case UpdatingAggregate(ttl=ttl) | UpdatingJoin(ttl=ttl) | UpdatingTop(ttl=ttl) | EventTimeOver(ttl=ttl):
             return ttl
     return None
 

@@ -332,7 +332,15 @@ FROM (SELECT session(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events G
 --+ ROW_NUMBER, RANK, DENSE_RANK without a window
 SELECT key, value FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY value DESC) AS place FROM events) WHERE place <= 3;
 
---: other functions OVER without a window
+--: LAG, FIRST_VALUE, LAST_VALUE and aggregates OVER event time, without a window
+SELECT lag(value) OVER (PARTITION BY key ORDER BY at) AS a, sum(value) OVER (PARTITION BY key ORDER BY at) AS b FROM events;
+SELECT avg(value) OVER (PARTITION BY key ORDER BY at RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW) AS a FROM events;
+SELECT max(value) OVER (PARTITION BY key ORDER BY at ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS a FROM events;
+
+--: LEAD OVER event time, and frames that look ahead
+SELECT lead(value) OVER (PARTITION BY key ORDER BY at) AS a FROM events;
+
+--: other functions OVER another order without a window
 SELECT lag(value) OVER (PARTITION BY key ORDER BY value) AS a FROM events;
 
 --+ ORDER BY, LIMIT within a window

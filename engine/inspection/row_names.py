@@ -22,12 +22,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from engine.errors import RequestError
-from engine.plan.explain import aggregate_name, show
-from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
+from engine.plan.explain import aggregate_name, over_name, show
+from engine.plan.nodes import EventTimeOver, UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate
 from engine.plan.state.operators import Operator
 from engine.plan.state.panes import are_kept_apart, columns_of_aggregate
 
-_OF_BUCKETS = {"_n": "rows", "_last": "last change", "_pane": "pane"}
+_OF_BUCKETS = {"_n": "rows", "_last": "last change", "_pane": "pane", "_time": "event time"}
 
 
 def names_of_window(operator: Operator, keys: Sequence[str], values: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -70,7 +70,12 @@ def name_in_bucket(operator: Operator, table: str, column: str) -> str | None:
             return _named(right.schema.names, place, column)
         case UpdatingTop(input=below), "c", True:
             return _named(below.schema.names, place, column)
-        case UpdatingTop(order=order), "o", True:
+        case EventTimeOver(input=below), "c", True:
+            return _named(below.schema.names, place, column)
+        case EventTimeOver(functions=functions), "m" | "f", True:
+            name = over_name(functions[int(place)])
+            return name if part in ("", "0") else f"{name}.{part}"
+        case EventTimeOver(order=order) | UpdatingTop(order=order), "o", True:
             return f"ORDER BY {show(order[int(place)].expr)}"
     return column
 

@@ -21,7 +21,7 @@ from engine.inspection.row_names import columns_meant, is_met, name_in_bucket, t
 from engine.inspection.store import read_store
 from engine.plan.nodes import WindowAggregate
 from engine.plan.state.operators import Operator
-from engine.updating.state_columns import LAST, PANE
+from engine.updating.state_columns import LAST, PANE, TIME
 from engine.values.instants import from_micros
 
 
@@ -119,4 +119,4 @@ def _rows_of_partition(checkpoint: Path, number: int, files: Sequence[Path], ope
 
 def _instant(column: str, value: object) -> object:
     """Return the instant of our own time columns, which are stored in microseconds."""
-    return from_micros(value) if column in (LAST, PANE) and isinstance(value, int) and value >= 0 else value
+    return from_micros(value) if column in (LAST, PANE, TIME) and isinstance(value, int) and value >= 0 else value

@@ -24,6 +24,7 @@ from engine.plan.nodes import (
     LATE_TIME,
     LATE_WATERMARK,
     Carried,
+    EventTimeOver,
     Filter,
     LateRows,
     LookupJoin,
@@ -199,6 +200,12 @@ class _Reader:
                 below = self.of(source)
                 at = _used(below.columns[window], "WINDOW")
                 return _with(below, {function.name: at | _of_function(function, below) for function in functions})
+            case EventTimeOver(source, partition, order, functions):
+                below = self.of(source)
+                parts = (*partition, *(key.expr for key in order))
+                placed = _used(_all(parts, below.columns) | below.columns[EVENT_TIME], "WINDOW")
+                rows = _with(below, {function.name: placed | _of_function(function, below) for function in functions})
+                return _chosen(rows, _times(below))
             case Top(source, window, order):
                 below = self.of(source)
                 by = _used(_all([key.expr for key in order], below.columns), "SORT")

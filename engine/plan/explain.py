@@ -15,6 +15,7 @@ from engine.plan.nodes import (
     Branch,
     Burst,
     Carried,
+    EventTimeOver,
     Filter,
     Frame,
     Fused,
@@ -109,7 +110,9 @@ def describe(node: Node) -> str:
             state = f"keeps both sides for {spell(ttl)} after their last change"
             return f"UpdatingJoin {kind} by {' and '.join(_conditions(node))}, {state}"
         case Over(_, window, functions):
-            return f"Over {window}: {'; '.join(_over(function) for function in functions)}, within an epoch"
+            return f"Over {window}: {'; '.join(over_name(function) for function in functions)}, within an epoch"
+        case EventTimeOver():
+            return _event_time_over(node)
         case Top():
             return _top(node)
         case LookupJoin(_, table, columns, kind, key):
@@ -134,6 +137,8 @@ def grouping(node: Node) -> str:
             return _by("GROUP", [key.expr for key in keys])
         case UpdatingTop(_, _, partition):
             return _by("ranking", partition)
+        case EventTimeOver(_, partition):
+            return _by("over", partition)
         case UpdatingJoin(kind=kind):
             return f"{kind} join by {' and '.join(_conditions(node))}"
     raise AssertionError(type(node).__name__)
@@ -162,6 +167,14 @@ def _updating_top(top: UpdatingTop) -> str:
     by = f" by {orders(top.order)}" if top.order else ""
     state = f"keeps them for {spell(top.ttl)} after its last change"
     return f"UpdatingTop {some}{per_partition}{by}, {top.function}{shown}, {state}"
+
+
+def _event_time_over(node: EventTimeOver) -> str:
+    by = f" by {', '.join(map(show, node.partition))}" if node.partition else ""
+    then = f", then {orders(node.order)}" if node.order else ""
+    calls = "; ".join(over_name(function) for function in node.functions)
+    state = f"keeps rows until the watermark passes them, and what frames reach, for {spell(node.ttl)} after the last"
+    return f"EventTimeOver{by} in event time{then}: {calls}, {state}"
 
 
 def aggregate_name(aggregate: Aggregate) -> str:
@@ -330,16 +343,19 @@ def _stretch(stretch: Pane | Burst | None) -> tuple[str, ...]:
     return ()
 
 
-def _over(call: NamedOver) -> str:
-    partition = ", ".join(show(part) for part in call.partition)
+def over_name(call: NamedOver) -> str:
+    """Return a function with OVER as a person would write it."""
+    by = f" PARTITION BY {', '.join(map(show, call.partition))}" if call.partition else ""
     order = f" ORDER BY {orders(call.order)}" if call.order else ""
     frame = "" if call.frame is None else f" {_frame(call.frame)}"
     inside = ", ".join(show(argument) for argument in call.arguments)
     nulls = " IGNORE NULLS" * call.ignore_nulls
-    return f"{call.function}({inside}){nulls} PARTITION BY {partition}{order}{frame}"
+    return f"{call.function}({inside}){nulls}{by}{order}{frame}"
 
 
 def _frame(frame: Frame) -> str:
+    if frame.unit == "range" and frame.start:
+        return f"RANGE {_interval(timedelta(microseconds=-frame.start))}"
     bounds = ["UNBOUNDED" if bound is None else str(bound) for bound in (frame.start, frame.end)]
     return f"{frame.unit.upper()} BETWEEN {bounds[0]} AND {bounds[1]}"
 

@@ -39,7 +39,18 @@ from typing import TypeAlias, assert_never
 
 from engine import types
 from engine.plan.expressions.expr import Call, Column, Expr, Literal
-from engine.plan.nodes import Carried, Hop, LateRows, Scan, Session, Tumble, Window, WindowAggregate, Write
+from engine.plan.nodes import (
+    Carried,
+    EventTimeOver,
+    Hop,
+    LateRows,
+    Scan,
+    Session,
+    Tumble,
+    Window,
+    WindowAggregate,
+    Write,
+)
 from engine.plan.state.retained_state import spell
 from engine.plan.tree import EVENT_TIME, Node, inputs_of, walk, walk_once
 from engine.values.instants import FAR_FUTURE, to_micros
@@ -49,6 +60,8 @@ END = to_micros(FAR_FUTURE)
 OPEN_SESSIONS = "it is made of sessions, and one that is still open may have begun at any time"
 
 ClosingWindow: TypeAlias = Tumble | Hop | Session
+MOMENT = Tumble(timedelta(microseconds=1))
+"""The window of a row that is emitted when the watermark has passed it: it contains the rows of one event time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +140,8 @@ def _paths(node: Node, windows: tuple[ClosingWindow, ...]) -> Iterable[RowPath]:
             return
         case WindowAggregate(window=window) if not isinstance(window, Carried):
             windows = (*windows, window)
+        case EventTimeOver():
+            windows = (*windows, MOMENT)
     for below in inputs_of(node):
         yield from _paths(below, windows)
 
@@ -179,9 +194,10 @@ class Ends:
 def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
     """Return the instants at which windows of a plan may end; None if they depend on the rows."""
     ends = set[Ends]()
-    for window in (
-        node.window for branch in branches for node in walk_once(branch) if isinstance(node, WindowAggregate)
-    ):
+    nodes = [node for branch in branches for node in walk_once(branch)]
+    if any(isinstance(node, EventTimeOver) for node in nodes):
+        return None
+    for window in (node.window for node in nodes if isinstance(node, WindowAggregate)):
         match window:
             case Tumble(width):
                 ends.add(Ends(width, timedelta(0)))

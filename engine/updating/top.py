@@ -160,7 +160,7 @@ def _counts_within_limit(spec: TopSpec, rows: pa.Table, weights: Longs) -> Longs
 def _placed(spec: TopSpec, rows: pa.Table, weights: Longs) -> _Placed:
     existing = np.flatnonzero(weights > 0)
     match = longs(rows[MATCH])[existing]
-    codes = [_codes(rows[f"o{index}"], sorting)[existing] for index, sorting in enumerate(spec.order)]
+    codes = [sort_codes(rows[f"o{index}"], sorting)[existing] for index, sorting in enumerate(spec.order)]
     order = np.lexsort((*codes[::-1], match))
     existing, match, weights = existing[order], match[order], weights[existing[order]]
     starts = _starts(match)
@@ -196,7 +196,7 @@ def _starts(*keys: Longs) -> Longs:
     return np.flatnonzero(changes)
 
 
-def _codes(column: pa.ChunkedArray, sorting: Sorting) -> Longs:
+def sort_codes(column: pa.ChunkedArray, sorting: Sorting) -> Longs:
     """Return numbers that sort like the values; NaN is greater than all other numbers."""
     values = column.combine_chunks()
     is_valid = valid(values)

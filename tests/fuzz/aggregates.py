@@ -57,10 +57,6 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         same(f"median({number})", "d"),
         other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
-        other_name(
-            f"percentile_cont({share}) WITHIN GROUP (ORDER BY {number})", f"quantile_cont({number}, {share})@", "d"
-        ),
-        other_name(f"percentile_disc({value}, {share})", f"quantile_disc({value}, {share})@", kind),
         other_name(f"mode({value})", f"mode({value} ORDER BY {value})@", kind),
         other_name(f"own_span({whole})", f"(max({whole})@ - min({whole})@)", "i"),
         other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
@@ -71,6 +67,13 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         same(f"{random.choice(['regr_avgx', 'regr_avgy', 'regr_sxx'])}({number}, {second_number})", "d"),
         cast(f"regr_count({number}, {second_number})", "i", "BIGINT"),
     ]
+    if columns:
+        # of columns, since the oracle takes the share of a constant for another argument
+        name, its_kind = random.choice(list(columns.items()))
+        choices.append(other_name(f"percentile_disc({name}, {share})", f"quantile_disc({name}, {share})@", its_kind))
+        if its_kind in ("i", "d", "n"):
+            ours = f"percentile_cont({share}) WITHIN GROUP (ORDER BY {name})"
+            choices.append(other_name(ours, f"quantile_cont(CAST({name} AS DOUBLE), {share})@", "d"))
     if sort:
         edge = random.choice(["first", "last"])
         choices.append(other_name(f"{edge}_value({value} {sort})", f"{edge}({value} {sort})@", kind))

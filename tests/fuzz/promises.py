@@ -5,7 +5,7 @@ A run that was stopped has written what its last epoch reports, and no more. The
     windows     those that begin before `complete_until` are there as the batch answer over the rows read has them,
                 and of sessions those that end before `output_until`
     rows        what the rows before `complete_until` give is there; later rows may have given more
-    changes     folded, they are the batch answer over the rows read so far
+    changes     folded, they are the batch answer over the rows read so far, unless the rows had to wait
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def read_so_far(streams: Sequence[Stream], state: Path, epoch: int) -> list[Stre
 
 def broken_promise(query: Relation, written: Sequence[Row], streams: Sequence[Stream], sink: SinkProgress) -> str:
     """What a reader finds who relies on what was reported of a sink, and should not; `streams` are what was read."""
+    if query.is_updating and query.waits:
+        return ""
     if query.is_updating:
         return difference(written, _answer(query, streams))
     window = next((place for place, kind in enumerate(query.columns.values()) if kind == "w"), None)

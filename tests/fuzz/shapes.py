@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from tests.fuzz import updating, windows
+from tests.fuzz import event_time, updating, windows
 from tests.fuzz.laterals import looking, looking_in_windows
 from tests.fuzz.lookups import looked_up
 from tests.fuzz.members import asked, asked_in_windows, compared
@@ -66,7 +66,19 @@ def changing(builder: Builder) -> Relation:
     return _some(builder, builder.changes(), [*steps, *steps, met])
 
 
-SHAPES: tuple[Shape, ...] = (plain, windowed, windowed, windowed, joining, grouped, distinct, meeting, changing)
+def by_event_time(builder: Builder) -> Relation:
+    """Functions of earlier rows, and what is made of them."""
+    rows = builder.base()
+    while not event_time.with_time(rows):
+        rows = builder.base()
+    relation = event_time.over(builder, rows)
+    steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
+    return _some(builder, relation, steps)
+
+
+SHAPES: tuple[Shape, ...] = (
+    plain, windowed, windowed, windowed, joining, grouped, distinct, meeting, changing, by_event_time
+)  # fmt: skip
 
 
 def _met(builder: Builder, left: Relation, right: Relation) -> Relation:

@@ -25,14 +25,22 @@ from decimal import Decimal
 from engine import schema, types
 from engine.plan import nodes
 from engine.plan.expressions import expr
-from engine.plan.nodes import UpdatingAggregate, UpdatingJoin, UpdatingTop, WindowAggregate, Write, windowed
+from engine.plan.nodes import (
+    EventTimeOver,
+    UpdatingAggregate,
+    UpdatingJoin,
+    UpdatingTop,
+    WindowAggregate,
+    Write,
+    windowed,
+)
 from engine.plan.tree import Node, inputs_of, walk, with_inputs
 
 UPDATING_FORMAT = 2
 """Format version of changelog operators' state. Raise it when that changes: the head of a shard, the columns of chunks,
 the hash of keys, the number or the labels of shards."""
 _MARK = "+"
-_BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop
+_BUCKETED = UpdatingAggregate | UpdatingJoin | UpdatingTop | EventTimeOver
 
 
 def fingerprint(writes: Sequence[Write], tables: Mapping[str, str]) -> str:
@@ -63,6 +71,7 @@ TAGS: Mapping[type, str] = {
     nodes.UpdatingJoin: "UpdatingJoin(left, right, kind, equal, condition, ttl; pin, formers)",
     nodes.LookupJoin: "LookupJoin(input, table, columns, kind, key)",
     nodes.UpdatingTop: "UpdatingTop(input, function, partition, order, number, limit, ttl; pin, formers)",
+    nodes.EventTimeOver: "EventTimeOver(input, partition, order, functions, ttl; pin)",
     nodes.Over: "Over(input, window, functions)",
     nodes.Top: "Top(input, window, order, limit, offset)",
     nodes.Unnest: "Unnest(input, name, array)",
@@ -157,7 +166,7 @@ def _members(value: object, tag: Tag) -> Iterator[str]:
             yield f"{name}={stable_text(content)}"
 
 
-_STATEFUL = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop
+_STATEFUL = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop | EventTimeOver
 
 
 def pins_of(nodes: Iterable[Node]) -> frozenset[str]:

@@ -27,6 +27,7 @@ from engine.plan.nodes import (
     Aggregate,
     Branch,
     Carried,
+    EventTimeOver,
     Filter,
     LateRows,
     LookupJoin,
@@ -120,7 +121,7 @@ def aggregate_text(aggregate: Aggregate, columns: Columns) -> str:
     return f"{aggregate.function}({'distinct ' * aggregate.distinct}{inside}){order}{condition}"
 
 
-Grouping: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop | WindowJoin
+Grouping: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop | EventTimeOver | WindowJoin
 """Relations that group rows."""
 
 
@@ -185,7 +186,14 @@ class Meanings:
                 return self.of(source)
             case Union(inputs):
                 return _of_union(node, [self.of(part) for part in inputs])
-            case WindowAggregate() | UpdatingAggregate() | UpdatingJoin() | UpdatingTop() | WindowJoin():
+            case (
+                WindowAggregate()
+                | UpdatingAggregate()
+                | UpdatingJoin()
+                | UpdatingTop()
+                | EventTimeOver()
+                | WindowJoin()
+            ):
                 return self._of_operator(node)
             case Project(source, columns):
                 below = self.of(source)
@@ -258,6 +266,8 @@ class Meanings:
                 return f"group by {_unordered(text_of(key.expr, below.columns) for key in keys)} of {below.origin}"
             case UpdatingTop(_, _, partition):
                 return f"ranking by {_unordered(text_of(part, below.columns) for part in partition)} of {below.origin}"
+            case EventTimeOver(_, partition):
+                return f"over by {_unordered(text_of(part, below.columns) for part in partition)} of {below.origin}"
             case UpdatingJoin() | WindowJoin():
                 return f"{self._match_of(node)} of {below.origin} and {others[0].origin}"
 
@@ -284,6 +294,12 @@ class Meanings:
         if isinstance(node, UpdatingTop):
             place = f"{node.function} by {order_text(node.order, below)}"
             return {name: place if name == node.number else below[name] for name in node.schema.names}
+        if isinstance(node, EventTimeOver):
+            by = order_text(node.order, below)
+            return {
+                **{name: below[name] for name in node.input.schema.names},
+                **{function.name: f"{over_text(function, below)} {by}" for function in node.functions},
+            }
         columns = {key.name: text_of(key.expr, below) for key in node.keys}
         if isinstance(node, WindowAggregate):
             columns[node.window_name] = "window"

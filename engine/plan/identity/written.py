@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 
 from engine.plan.expressions.expr import Call
 from engine.plan.identity.meaning import Code, Meanings, digest, order_text, over_text
-from engine.plan.nodes import Aggregate, Branch, NamedOver, Over, Top, UpdatingTop
+from engine.plan.nodes import Aggregate, Branch, EventTimeOver, NamedOver, Over, Top, UpdatingTop
 from engine.plan.placement.split import Parts
 from engine.plan.tree import Node, walk
 from engine.types import Type
@@ -39,6 +39,10 @@ def _steps(meanings: Meanings, node: Node) -> Iterator[str]:
             case Over(source, _, functions):
                 below = meanings.of(source)
                 yield digest("over", *sorted(below.rows), *(over_text(call, below.columns) for call in functions))
+            case EventTimeOver(source, _, order, functions):
+                below = meanings.of(source)
+                by = order_text(order, below.columns)
+                yield digest("event time over", by, *(over_text(call, below.columns) for call in functions))
             case Top(source, _, order, limit, offset):
                 below = meanings.of(source)
                 yield digest("top", *sorted(below.rows), order_text(order, below.columns), f"{limit} after {offset}")

@@ -16,7 +16,7 @@ from engine.plan.nodes.rows import (
     Write,
     pass_through,
 )
-from engine.plan.nodes.updating import Retelling, UpdatingAggregate, UpdatingTop, is_updating
+from engine.plan.nodes.updating import EventTimeOver, Retelling, UpdatingAggregate, UpdatingTop, is_updating
 from engine.plan.nodes.windowed import (
     LAST_TIME,
     LATE_TIME,
@@ -50,6 +50,7 @@ __all__ = [
     "Burst",
     "ByPane",
     "Carried",
+    "EventTimeOver",
     "Filter",
     "Frame",
     "Fused",

@@ -134,8 +134,8 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Rows around a row that an aggregate includes, as offsets; None is unbounded. RANGE frames only go up to the peers
-    of the row, with offsets None and zero."""
+    """Rows around a row that an aggregate includes, as offsets; None is unbounded. Within windows, RANGE frames only go
+    up to the peers of the row, with offsets None and zero; by event time their offsets are microseconds."""
 
     unit: Literal["rows", "range"]
     start: int | None

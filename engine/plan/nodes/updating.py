@@ -1,4 +1,4 @@
-"""Relations with changelog rows: inserts and retractions.
+"""Relations with changelog rows, inserts and retractions, and others whose state is ours.
 
 A relation that `is_updating` has two hidden columns, `_retract` and `_id` (`plan/tree.py`). At any epoch, folding its
 rows in order gives the batch result.
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from engine import types
 from engine.plan.expressions.expr import Expr, Named, is_nullable
 from engine.plan.nodes.joins import UpdatingJoin
-from engine.plan.nodes.rows import Order, Scan
+from engine.plan.nodes.rows import NamedOver, Order, Scan
 from engine.plan.nodes.windowed import NamedAggregate
 from engine.plan.state.width_marks import Formers
 from engine.plan.tree import Node, inputs_of
@@ -99,3 +99,24 @@ class UpdatingTop(Node):
         """The columns of the input, then the place."""
         place = () if self.number is None else (Field(self.number, types.BIGINT, nullable=False),)
         return Schema((*self.input.schema, *place))
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeOver(Node):
+    """The input's rows with additional columns, each once, when the watermark has passed its event time: computed over
+    the earlier rows of its partition, by event time and then in `order`. Ties are broken by content. The functions have
+    no partition and order of their own. Rows that arrive later are late. A partition starts again with
+    a row that is more than `ttl` later than the one before. `pin` is as in `WindowAggregate`."""
+
+    input: Node
+    partition: tuple[Expr, ...]
+    order: tuple[Order, ...]
+    functions: tuple[NamedOver, ...]
+    ttl: timedelta
+    pin: str | None = field(default=None, compare=False)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the input, then the new ones."""
+        new = (Field(function.name, function.type, function.nullable) for function in self.functions)
+        return Schema((*self.input.schema, *new))

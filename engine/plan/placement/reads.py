@@ -8,6 +8,7 @@ from engine.plan.expressions.expr import Named, columns_of
 from engine.plan.nodes import (
     Branch,
     Carried,
+    EventTimeOver,
     Filter,
     Fused,
     LateRows,
@@ -94,6 +95,9 @@ def read_by(node: Node) -> frozenset[str]:
             return nothing.union({window}, *(columns_read(function) for function in functions))
         case Top(_, window, order):
             return nothing.union({window}, *(columns_of(key.expr) for key in order))
+        case EventTimeOver(_, partition, order, functions):
+            by = nothing.union(*map(columns_of, partition), *(columns_of(key.expr) for key in order))
+            return by.union(*(columns_read(function) for function in functions))
         case UpdatingTop(_, _, partition, order):
             return nothing.union(*map(columns_of, partition), *(columns_of(key.expr) for key in order))
         case LookupJoin(key=key):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from engine.plan.identity.fingerprint import with_pins_of
 from engine.plan.nodes import (
     Branch,
+    EventTimeOver,
     Filter,
     Over,
     Project,
@@ -42,8 +43,10 @@ class Parts:
 
     @property
     def closes_windows(self) -> bool:
-        """Whether the stream part stores windows until the watermark closes them."""
-        return any(isinstance(node, WindowAggregate) for branch in self.branches for node in walk(branch))
+        """Whether the stream part stores windows, or rows, until the watermark closes or passes them."""
+        return any(
+            isinstance(node, WindowAggregate | EventTimeOver) for branch in self.branches for node in walk(branch)
+        )
 
     @property
     def is_updating(self) -> bool:

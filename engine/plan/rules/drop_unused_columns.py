@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.plan.nodes import (
+    EventTimeOver,
     Filter,
     LateRows,
     LookupJoin,
@@ -69,6 +70,8 @@ def _cut(node: Node, names: frozenset[str], used: dict[str, set[str]]) -> Node:
             return replace(node, left=left, right=right)
         case Over():
             return _cut_over(node, names, used)
+        case EventTimeOver():
+            return _cut_event_time_over(node, names, used)
         case UpdatingTop(source, number=number):
             below = names & set(source.schema.names) | read_by(node)
             cut_input = _without_others(_cut(source, below, used), below)
@@ -88,6 +91,13 @@ def _cut_over(node: Over, names: frozenset[str], used: dict[str, set[str]]) -> N
     fewer = replace(node, functions=tuple(function for function in node.functions if function.name in names))
     cut_input = _cut(node.input, names & set(node.input.schema.names) | read_by(fewer), used)
     return replace(fewer, input=cut_input) if fewer.functions else cut_input
+
+
+def _cut_event_time_over(node: EventTimeOver, names: frozenset[str], used: dict[str, set[str]]) -> Node:
+    """Cut the node, which stays without functions, too: it decides which rows are late."""
+    fewer = replace(node, functions=tuple(function for function in node.functions if function.name in names))
+    below = names & set(node.input.schema.names) | read_by(fewer)
+    return replace(fewer, input=_without_others(_cut(node.input, below, used), below))
 
 
 def _cut_updating_aggregate(node: UpdatingAggregate, names: frozenset[str], used: dict[str, set[str]]) -> Node:

@@ -32,15 +32,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeGuard
 
 from engine.functions import FUNCTIONS
-from engine.plan.explain import aggregate_name, orders, show
+from engine.plan.explain import aggregate_name, orders, over_name, show
 from engine.plan.expressions.conditions import split_condition
 from engine.plan.expressions.expr import Call, Column, Expr
 from engine.plan.expressions.expr import walk as walk_expr
 from engine.plan.identity.fingerprint import stable_text
-from engine.plan.identity.meaning import Code, Columns, Meanings, aggregate_text, digest, order_text, text_of
+from engine.plan.identity.meaning import Code, Columns, Meanings, aggregate_text, digest, order_text, over_text, text_of
 from engine.plan.nodes import (
     Aggregate,
     Branch,
+    EventTimeOver,
     Filter,
     Hop,
     Project,
@@ -60,7 +61,7 @@ from engine.plan.tree import Node, inputs_of, walk
 from engine.schema import Schema
 from engine.types import Type
 
-Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop
+Stateful: TypeAlias = WindowAggregate | UpdatingAggregate | UpdatingJoin | UpdatingTop | EventTimeOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,8 @@ def kind_of(node: Stateful) -> str:
             return "updating-join"
         case UpdatingTop():
             return "updating-top"
+        case EventTimeOver():
+            return "over"
     raise TypeError(type(node).__name__)
 
 
@@ -214,6 +217,9 @@ def _exprs(node: Stateful) -> list[Expr]:
             return [*(expr for pair in node.equal for expr in pair), *condition]
         case UpdatingTop():
             return [*node.partition, *(order.expr for order in node.order)]
+        case EventTimeOver():
+            arguments = (part for function in node.functions for part in function.arguments)
+            return [*node.partition, *(order.expr for order in node.order), *arguments]
 
 
 def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
@@ -235,6 +241,15 @@ def _columns(meanings: Meanings, node: Stateful) -> Iterator[Part]:
                 yield _column(f"ORDER BY {orders([by])}", order_text([by], below), by.expr.type)
             shown = "all places" if limit is None else f"the first {limit}"
             yield Part(f"{function}, {shown}", digest(function, str(limit), str(number is not None)))
+        case EventTimeOver(source, partition, order, functions):
+            below = meanings.of(source).columns
+            yield from _kept(source.schema, below)
+            for part in partition:
+                yield _column(f"PARTITION BY {show(part)}", text_of(part, below), part.type)
+            for by in order:
+                yield _column(f"ORDER BY {orders([by])}", order_text([by], below), by.expr.type)
+            for call in functions:
+                yield _column(over_name(call), over_text(call, below), call.type)
         case UpdatingJoin(left, right, _, equal):
             sides = meanings.columns_of_sides(node)
             if len(equal) > 1:

@@ -18,6 +18,7 @@ from engine.plan.nodes import (
     Aggregate,
     ByPane,
     Carried,
+    EventTimeOver,
     Hop,
     NamedAggregate,
     Session,
@@ -60,7 +61,19 @@ def state_of(node: Node) -> str | None:
         case UpdatingTop(source, _, _, _, _, limit, ttl):
             some = "every row" if limit is None or is_updating(source) else f"the first {limit} row{'s' * (limit > 1)}"
             return f"{some} of each partition, for {spell(ttl)} after its last change"
+        case EventTimeOver(ttl=ttl):
+            return f"every row until the watermark passes it, and {_reach(node)}, for {spell(ttl)} after its last row"
     return None
+
+
+def _reach(node: EventTimeOver) -> str:
+    """Describe the earlier rows of a partition that functions need."""
+    frames = [function.frame for function in node.functions]
+    rows = max((-frame.start for frame in frames if frame and frame.unit == "rows" and frame.start), default=0)
+    micros = max((-frame.start for frame in frames if frame and frame.unit == "range" and frame.start), default=0)
+    parts = [f"the last {rows} row{'s' * (rows > 1)}"] * (rows > 0)
+    parts += [f"the rows of {spell(timedelta(microseconds=micros))}"] * (micros > 0)
+    return f"{' and '.join(parts) or 'a row'} of each partition"
 
 
 def _state_of_window(window: Window, aggregates: Sequence[Aggregate]) -> str | None:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from engine.connectors.base import Table
 from engine.plan.nodes import (
     Branch,
+    EventTimeOver,
     Filter,
     Fused,
     LateRows,
@@ -31,6 +32,7 @@ from engine.plan.nodes import (
 )
 from engine.plan.placement.whole import leading_rows
 from engine.plan.tree import Node, walk
+from engine.spark.lower.event_time_over import lower_event_time_over
 from engine.spark.lower.joins import lower_window_join
 from engine.spark.lower.lookup import lower_lookup_join
 from engine.spark.lower.over import lower_leading, lower_over, lower_top
@@ -85,6 +87,8 @@ class Lowering:
                 return lower_updating_join(node, self.lower(left), self.lower(right))
             case UpdatingTop(source):
                 return lower_updating_top(node, self.lower(source))
+            case EventTimeOver(source):
+                return lower_event_time_over(node, self.lower(source), self.late(source) if self.late else None)
             case Over(source):
                 return lower_over(node, self.lower(source))
             case Top(source):

@@ -44,13 +44,13 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             grouped = _prepared(node, rows).withColumn(_WINDOW, quoted(column))
             return _aggregated(node, grouped, F.col(_WINDOW))
         case Session(gap):
-            open_rows = _without_late(rows, node.window, late, _count_of(node))
+            open_rows = without_late(rows, node.window, late, _count_of(node))
             session = F.session_window(F.col(EVENT_TIME), _gap_of_rows(node, gap))
             return _aggregated(
                 node, _with_some_key(node, _prepared(node, open_rows)), session.alias(_WINDOW), longer=_TICK
             )
         case Tumble() | Hop():
-            open_rows = _without_late(rows, node.window, late, _count_of(node))
+            open_rows = without_late(rows, node.window, late, _count_of(node))
             if node.by_pane is not None:
                 return lower_panes(node, open_rows)
             windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
@@ -78,7 +78,7 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
             return F.window(F.col(EVENT_TIME), _spell(width), _spell(slide))
 
 
-def _without_late(
+def without_late(
     rows: DataFrame, window: Window, late: str | None, count: Callable[[SparkColumn], SparkColumn]
 ) -> DataFrame:
     """Return the rows that have an open window; `count` counts the others."""

@@ -29,6 +29,7 @@ from engine.plan.expressions.expr import Cast, Expr, Literal
 from engine.plan.nodes import (
     Aggregate,
     Carried,
+    EventTimeOver,
     Order,
     Project,
     UpdatingAggregate,
@@ -38,7 +39,7 @@ from engine.plan.nodes import (
     window_of,
 )
 from engine.plan.rules.separate_distinct import is_separable, without_sets
-from engine.plan.tree import Node, walk
+from engine.plan.tree import Node, walk, walk_once
 from engine.sql.query.windows import is_window_call
 from engine.sql.scalar.comparisons import make_call
 from engine.sql.scalar.expressions import Expressions
@@ -226,6 +227,11 @@ def check_windowed(aggregate: WindowAggregate) -> WindowAggregate:
         raise UpdatingQueryError(
             "a time window cannot be closed over rows that are changed afterwards",
             hint="aggregate within the window first, or leave the window out",
+        )
+    if any(isinstance(node, EventTimeOver) for node in walk_once(aggregate.input)):
+        raise WindowMismatchError(
+            "a time window cannot be opened over OVER by event time: its rows come when the watermark has passed them",
+            hint="aggregate within the window first, and use OVER (PARTITION BY window ...) around it",
         )
     if aggregate.is_incremental and not is_separable(aggregate) and (names := without_sets(aggregate)):
         raise UnsupportedClauseError(

@@ -5,8 +5,8 @@
     Over by `window`     __over0 = sum(n), partitioned by window and key, in the order of `at`
     Project              key, n, total = __over0
 
-All rows of a window arrive in one epoch, so there is no state. Without a window only rankings are supported, which
-change with every row: see `updating_ranking`.
+All rows of a window arrive in one epoch, so there is no state. Without a window functions go by event time, see
+`event_time_over`, except for rankings alone, which change with every row.
 
 row_number, rank and dense_rank without a time window: ranks that change.
 
@@ -26,7 +26,7 @@ from typing import cast, get_args
 from sqlglot import exp
 
 from engine import types
-from engine.errors import EngineError, FunctionArgumentsError, OverError, UnknownFunctionError
+from engine.errors import EngineError, FunctionArgumentsError, OverError, TextPosition, UnknownFunctionError
 from engine.functions import AggregateFunction, find_aggregate, find_over
 from engine.functions.base import Signature
 from engine.functions.over import OverFunction
@@ -35,10 +35,13 @@ from engine.plan.expressions.expr import Case, Column, Expr, Literal, Member, Na
 from engine.plan.nodes import Filter, Frame, NamedOver, Order, Over, Project, Session, UpdatingTop, Window
 from engine.plan.nodes.updating import Ranking
 from engine.plan.tree import Node
+from engine.sql.catalog import errors_located
 from engine.sql.query.aggregate_calls import resolve_aggregate
+from engine.sql.query.event_time_over import over_event_time
 from engine.sql.query.relation_columns import output_column
 from engine.sql.query.windows import with_window
 from engine.sql.scalar.comparisons import make_call
+from engine.sql.scalar.literals import read_interval
 from engine.sql.text.parse import Script
 
 Translate = Callable[[exp.Expr], Expr]
@@ -70,6 +73,7 @@ class OverCalls:
     partition: Translate
     ttl: timedelta
     functions: list[NamedOver] = field(default_factory=list)
+    position: TextPosition | None = None
 
     def value_of(self, node: exp.Expr) -> Expr | None:
         """Return the column for a call with OVER; None for everything else."""
@@ -90,17 +94,15 @@ class OverCalls:
         """Return the rows with a column for every function that was called."""
         if not self.functions:
             return rows
-        if self.window is None:
+        if self.window is None and all(function.function in RANKINGS for function in self.functions):
             return rank_rows(rows, self.functions, self.ttl)
+        if self.window is None:
+            with errors_located(self.position):
+                return over_event_time(rows, self.functions, self.ttl)
         return Over(with_window(rows), self._window_column().name, tuple(self.functions))
 
     def _window_column(self) -> Column:
-        if self.window is None:
-            raise OverError(
-                "OVER needs rows that have a window",
-                hint="aggregate by tumble(...), hop(...) or session(...) in a sub-query, and use OVER around it; "
-                "row_number, rank and dense_rank need no window",
-            )
+        assert self.window is not None
         _, column = self.window
         if column is None:
             raise OverError(
@@ -109,7 +111,8 @@ class OverCalls:
         return column
 
     def _read(self, node: exp.Window) -> NamedOver:
-        window = None if self._is_updating_ranking(node) else self._window_column()
+        window = None if self.window is None else self._window_column()
+        self.position = self.position or self.script.position(node)
         if node.args.get("alias") is not None or node.args.get("first") is not None:
             raise OverError("OVER takes its words in parentheses", hint="write OVER (PARTITION BY ... ORDER BY ...)")
         partition = self._read_partition(node, window)
@@ -120,16 +123,12 @@ class OverCalls:
         over_function, aggregate = find_over(written.name), find_aggregate(written.name)
         if over_function is None and aggregate is None:
             raise UnknownFunctionError(f"there is no window function {written.name!r}")
-        frame = read_frame(node.args.get("spec"))
+        frame = read_frame(node.args.get("spec"), by_time=window is None)
         shape = NamedOver(f"__over{len(self.functions)}", "", (), partition, order, frame, types.BIGINT)
         if over_function is not None:
             return self._over_function(written, over_function, shape)
         assert aggregate is not None
         return self._aggregate(written, aggregate, shape)
-
-    def _is_updating_ranking(self, node: exp.Window) -> bool:
-        """Whether the call ranks rows without a common window."""
-        return self.window is None and isinstance(node.this, exp.Anonymous) and node.this.name.lower() in RANKINGS
 
     def _read_partition(self, node: exp.Window, window: Column | None) -> tuple[Expr, ...]:
         """Return the partition keys, with the window among them: a bound of a fixed-width window stands for the whole
@@ -257,18 +256,32 @@ UNBOUNDED = 2**31 - 1
 """Largest offset that Spark supports."""
 
 
-def read_frame(spec: exp.Expr | None) -> Frame | None:
-    """Return the frame of an OVER; None if it has none."""
+def read_frame(spec: exp.Expr | None, *, by_time: bool = False) -> Frame | None:
+    """Return the frame of an OVER; None if it has none. With `by_time`, RANGE may count intervals."""
     if spec is None:
         return None
     unit = str(spec.args.get("kind") or "").lower()
     if unit not in ("rows", "range") or spec.args.get("exclude") is not None:
         raise OverError("only frames of ROWS or RANGE are supported", hint="write ROWS BETWEEN ... AND ...")
+    if by_time and unit == "range" and isinstance(start := spec.args.get("start"), exp.Interval):
+        return _frame_of_time(spec, start)
     start, end = _ends_of(spec)
     first, last = (None if start == -UNBOUNDED else start), (None if end == UNBOUNDED else end)
     if unit == "range" and not {first, last} <= {None, 0}:
         raise OverError("RANGE goes from or to the current row, or without an end", hint="use ROWS to count rows")
     return Frame("rows" if unit == "rows" else "range", first, last)
+
+
+def _frame_of_time(spec: exp.Expr, start: exp.Interval) -> Frame:
+    """Return a RANGE frame that begins an interval before the row; it ends at the peers of the row."""
+    length = read_interval(start)
+    is_before = str(spec.args.get("start_side") or "").upper() == "PRECEDING"
+    if not is_before or spec.args.get("end") not in (None, "CURRENT ROW"):
+        raise OverError(
+            "RANGE with an interval goes from before the row to the row",
+            hint="write RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW",
+        )
+    return Frame("range", -(length // timedelta(microseconds=1)), 0)
 
 
 def _ends_of(spec: exp.Expr) -> tuple[int, int]:

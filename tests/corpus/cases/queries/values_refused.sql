@@ -16,7 +16,7 @@
 --: error sql.unsupported 35:8 key COLLATE "C" is not supported here
 --: error sql.unsupported 35:25 at AT TIME ZONE 'UTC' is not supported here
 --: error sql.function_arguments 38:8 'fortnight' is not a valid argument of date_trunc
---: error sql.over 39:8 OVER needs rows that have a window
+--: error sql.over 39:8 OVER without a window goes by event time
 CREATE TABLE events (at TIMESTAMP NOT NULL, key TEXT, value BIGINT, active BOOLEAN)
 WITH (connector = 'single_file', path = '/events.json', format = 'json', type = 'source', event_time_field = 'at');
 SELECT 99999999999999999999 FROM events;

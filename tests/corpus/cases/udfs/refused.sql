@@ -2,7 +2,7 @@
 --: error sql.type_mismatch 15:24 'x' is not a BIGINT
 --: error sql.function_arguments 16:24 half does not take (BIGINT, BIGINT)
 --: error sql.unknown_function 17:24 there is no function 'halve'
---: error sql.over 18:24 OVER needs rows that have a window
+--: error sql.unknown_function 18:24 there is no window function 'half'
 --: error sql.type_mismatch 19:48 a condition must be BOOLEAN, not DOUBLE
 --: error sql.unsupported 20:48 aggregate most is not allowed here
 --: error sql.function_arguments 21:24 most does not take (TEXT)
