@@ -33,8 +33,8 @@ class Command:
 
 
 def path(text: str) -> Path:
-    """Return the argument that names a file or a directory. An empty one is most often a variable that is not set,
-    and would be taken for this directory."""
+    """Return the argument that names a file or a directory. Raise for an empty one: it is usually an unset variable,
+    and would mean this directory."""
     if not text:
         raise ArgumentTypeError("is empty")
     return Path(text)
@@ -65,7 +65,7 @@ class RefusedError(EngineError):
 
 
 def is_away(error: EngineError) -> bool:
-    """Whether a control plane may answer again by itself: nobody has answered, or only that it cannot answer now."""
+    """Whether a control plane may answer later: it has not answered, or only that it is unavailable now."""
     return isinstance(error, UnreachableError) or (isinstance(error, RefusedError) and error.status >= 500)
 
 
@@ -78,11 +78,11 @@ class Client:
     timeout: float = 30.0
 
     def get(self, path: str, query: Query | None = None, hold: float = 0.0) -> Json:
-        """Read something; `hold` is how long the server may keep the request on top of the usual time."""
+        """Read a resource; `hold` is how long the server may delay the answer on top of the usual time."""
         return self._send("GET", path + (f"?{urlencode(query, doseq=True)}" if query else ""), hold=hold)
 
     def send(self, method: str, path: str, body: Mapping[str, Json] | None, *, key: str | None = None) -> Json:
-        """Change something; `key` makes it happen once, however often it is sent."""
+        """Send a change; `key` makes it idempotent."""
         if key is not None and not (key.strip() and key.isascii() and key.isprintable()):
             raise RequestError(f"{key!r} is not an idempotency key", hint="write it in ASCII, or leave it out")
         return self._send(method, path, body, {} if key is None else {"Idempotency-Key": key})
@@ -95,7 +95,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         hold: float = 0.0,
     ) -> Json:
-        """Send one request and give the answer's JSON; raises RefusedError or UnreachableError."""
+        """Send one request and return the answer's JSON; raise RefusedError or UnreachableError."""
         import httpx  # noqa: PLC0415 - a tenth of a second that verbs without a control plane need not pay
 
         if not (self.token.isascii() and self.token.isprintable()):
@@ -140,8 +140,7 @@ def _agent() -> str:
 
 
 def segment(text: str) -> str:
-    """Return a name as one piece of a path; what cannot be one is refused, since a server would find nothing there, or
-    something else."""
+    """Return a name as one segment of a path; raise if it cannot be one, since it would lead nowhere, or elsewhere."""
     if not _is_name(text):
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         raise RequestError(
@@ -168,7 +167,7 @@ def field_of(answer: Mapping[str, Json], name: str) -> str:
 
 
 def _parse(answer: httpx.Response) -> Json:
-    """Return the JSON of an answer; of one that is server-sent events, that of the last one."""
+    """Return the JSON of an answer; for server-sent events, that of the last one."""
     text = answer.text
     if text.startswith("data: "):
         text = next((line[6:] for line in reversed(text.splitlines()) if line.startswith("data: ")), "")

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code. What a user can get wrong ends in a sentence, never in a traceback."""
+    """Run one command; return the exit code. User errors end in a sentence, never in a traceback."""
     try:
         try:
             return _answer(arguments)
@@ -52,7 +52,7 @@ def _answer(arguments: Sequence[str] | None) -> int:
 
 
 def answer_errors(work: Callable[[], int]) -> int:
-    """Return the exit code of some work; what it fails with is a sentence."""
+    """Return the exit code of some work; a failure is printed as a sentence."""
     try:
         return work()
     except EngineError as error:
@@ -115,7 +115,7 @@ class _Overview(ArgumentParser):
 
 
 def make_overview() -> ArgumentParser:
-    """Return the parser that knows every verb by name, and the arguments of none."""
+    """Return the parser that knows every verb by name, without their arguments."""
     return _make_parser(COMMANDS, with_arguments=False)
 
 

@@ -74,7 +74,7 @@ def connect(args: Namespace) -> Client:
 
 
 def _connect_with_stored_token(directory: DataDirectory, address: str, written: str | None) -> Client:
-    """Return a client with the token of a data directory, which goes only to the address that is `written` there."""
+    """Return a client with the token of a data directory, which is sent only to the address that is `written` there."""
     if not (stored := _stored_token(directory.token)):
         return Client(address, "")
     if written is None or not is_same_place(address, written):
@@ -87,8 +87,8 @@ def _connect_with_stored_token(directory: DataDirectory, address: str, written: 
 
 
 def is_same_place(address: str, written: str) -> bool:
-    """Whether an address means the control plane that has written down the other one. Names of this machine count as
-    the same one: what is called is the address that was written down."""
+    """Whether an address means the control plane that has recorded the other one. Names of this machine count as equal:
+    the recorded address is the one that is called."""
     try:
         (scheme, host, port), (own_scheme, own_host, own_port) = _place(address), _place(written)
     except ValueError:
@@ -103,7 +103,7 @@ def _place(address: str) -> tuple[str, str, int | None]:
 
 
 def _stored_token(path: Path) -> str:
-    """Return the token of the control plane that works in a directory; empty when there is none."""
+    """Return the token of the control plane of a directory; empty if there is none."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _stored_token(path: Path) -> str:
 
 
 def path_of(args: Namespace, *parts: str) -> str:
-    """Return the path of the pipeline that the arguments name, or of something below it."""
+    """Return the path of the pipeline of the arguments, or of a resource below it."""
     return "/".join(["/pipelines", segment(args.pipeline), *(segment(part) for part in parts)])
 
 
@@ -128,7 +128,7 @@ def one_of(word: int | None, option: int | None, what: str, example: str) -> int
 
 
 def errors_shown(verb: Callable[[Namespace], int]) -> Callable[[Namespace], int]:
-    """Return a verb whose errors end on the terminal: 2 for what was refused, 3 for what failed."""
+    """Wrap a verb so that its errors are printed: 2 for refusals, 3 for failures."""
 
     @wraps(verb)
     def run(args: Namespace) -> int:
@@ -153,12 +153,12 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a line that is not the answer."""
+    """Print a line that is not part of the answer."""
     sys.stderr.write((plain(text) if sys.stderr.isatty() else text) + "\n")
 
 
 def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str]) -> None:
-    """Print an answer that is one thing, as JSON or as text."""
+    """Print an answer that is one object, as JSON or as text."""
     if args.json:
         say(json.dumps(answer, indent=2))
     elif isinstance(answer, dict):
@@ -167,7 +167,7 @@ def show(args: Namespace, answer: Json, text: Callable[[Mapping[str, Json]], str
 
 
 def warn_of_remarks(answer: Json) -> None:
-    """Print which parts of a request have no effect, where the answer says so."""
+    """Print which parts of a request have no effect, according to the answer."""
     remarks = answer.get("remarks") if isinstance(answer, dict) else None
     for remark in remarks if isinstance(remarks, list) else ():
         warn(str(remark))
@@ -179,13 +179,13 @@ def describe(pipeline: Mapping[str, Json]) -> str:
 
 
 def rows_of(answer: Json) -> list[dict[str, Json]]:
-    """Return the things in a list answer."""
+    """Return the items of a list answer."""
     data = answer.get("data") if isinstance(answer, dict) else None
     return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return columns as wide as what is in them."""
+    """Return columns as wide as their content."""
     lines = [list(head), *([("" if cell is None else str(cell)) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     return "\n".join(
@@ -194,7 +194,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> str:
-    """Return one named thing a line; what is not there is left out."""
+    """Return one fact a line; missing ones are left out."""
     lines = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
@@ -209,8 +209,7 @@ def instant(micros: Json) -> str | None:
 
 
 def shared_java_text(java: Json) -> str | None:
-    """Return the Java that a pipeline shares with others: its process, and how many share it; None where it has its
-    own."""
+    """Return the JVM that a pipeline shares with others: its process, and how many share it; None if it has its own."""
     return f"{java.get('pid')}, of {java.get('drivers')}" if isinstance(java, dict) else None
 
 
@@ -231,7 +230,7 @@ def _complete(sink: Mapping[str, Json]) -> str:
 
 
 def held_facts(answer: Mapping[str, Json]) -> list[tuple[str, object]]:
-    """Return what keeps the output of an answer from being complete any further, and what would move it."""
+    """Return what keeps the output of an answer from being complete, and what would advance it."""
     held = answer.get("held_by")
     if not isinstance(held, dict):
         return []
@@ -257,7 +256,7 @@ HELD_REASONS: Mapping[str, str] = {
 
 
 def _with_complaints(refused: RefusedError) -> str:
-    """Return the refusal, with every complaint about a script on a line of its own."""
+    """Return the refusal, with every error of a script on a line of its own."""
     errors = refused.problem.get("errors")
     if refused.problem_code != "sql.refused" or not isinstance(errors, list):
         return str(refused)

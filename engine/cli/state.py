@@ -80,7 +80,7 @@ def diagnosis_text(diagnosis: Diagnosis, explains: bool) -> str:
 
 
 def rows_text(rows: Sequence[Shown]) -> str:
-    """Return rows of an operator, a table for each of its own."""
+    """Return rows of operators, a table for each operator."""
     parts = []
     for name in dict.fromkeys(row["table"] for row in rows):
         own = [row for row in rows if row["table"] == name]
@@ -304,7 +304,7 @@ def _of_directory(args: Namespace) -> Mapping[str, object]:
 
 
 def _chosen(args: Namespace) -> tuple[Path, bool]:
-    """Return the directory that is meant, and whether it is a savepoint's."""
+    """Return the chosen directory, and whether it is a savepoint's."""
     if args.savepoint is not None:
         folder: Path = args.savepoint
         return (args.state_dir / "savepoints" / folder if args.state_dir is not None else folder), True

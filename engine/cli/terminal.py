@@ -16,13 +16,12 @@ _TURNS = {code: f"\\u{code:04x}" for code in (0x61C, 0x200E, 0x200F, *range(0x20
 
 
 def plain(text: str) -> str:
-    """Return the text with what a terminal would obey spelled out: it may hold what strangers have written into a
-    topic."""
+    """Return the text with control characters escaped: it may contain what strangers have written into a topic."""
     return text.translate(_CONTROLS | _TURNS)
 
 
 def is_text(argument: str) -> bool:
-    """Whether an argument was UTF-8; what was not has come in as half characters."""
+    """Whether an argument was UTF-8; other bytes arrive as surrogates."""
     try:
         argument.encode()
     except UnicodeEncodeError:
@@ -31,7 +30,7 @@ def is_text(argument: str) -> bool:
 
 
 def has_colour() -> bool:
-    """Whether standard error is a terminal that wants colours."""
+    """Whether standard error is a terminal with colours."""
     return sys.stderr.isatty() and "NO_COLOR" not in os.environ
 
 
@@ -51,7 +50,7 @@ def bold(text: str) -> str:
 
 
 def complain(error: EngineError, script: str | None = None, *, is_warning: bool = False) -> None:
-    """Say what went wrong, or may do harm, and underline the place when there is a script."""
+    """Print an error or a warning, and underline its position if there is a script."""
     word = "warning" if is_warning else "error"
     for complaint in error.complaints if isinstance(error, ScriptRefused) else [error]:
         label = f"{_RED}{word}{_OFF}" if has_colour() else word

@@ -26,11 +26,11 @@ class Verb:
         return command
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add what the verb takes to its parser."""
+        """Add the verb's arguments to its parser."""
         self.load().add_arguments(parser)
 
     def run(self, args: Namespace) -> int:
-        """Do it; the exit code."""
+        """Run the verb; return the exit code."""
         return self.load().run(args)
 
 

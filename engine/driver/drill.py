@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 def main(savepoint: Path, scratch: Path, result: Path) -> int:
-    """Play the drill; the exit code is 0 when it could be played, whatever it has found."""
+    """Run the restore test; the exit code is 0 if it could be run, whatever its result."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     try:
         write_json(result, asdict(SparkWork().drill(savepoint, scratch)))

@@ -47,7 +47,7 @@ class ForkOrder(BaseModel):
     environment: dict[str, str] = Field(repr=False)
 
     def become(self, write_mark: Callable[[str], None]) -> None:
-        """Be that driver's process; it leads a session already."""
+        """Turn this process, which leads a session already, into the driver."""
         write_mark(self.environment.get(processes.MARK, ""))
         os.environ.clear()
         os.environ.update(self.environment)
@@ -72,7 +72,7 @@ class Forks:
     """Children that wait for `go`, with the descriptor from which they read it."""
 
     def serve(self) -> ForkOrder | None:
-        """Return in each child that goes on, with what it is to be; here only when the control plane has gone."""
+        """Return in each child process, with its order; in this process only when the control plane has ended."""
         while (request := self.line.hear()) is not None:
             self._reap()
             match request:
@@ -133,14 +133,14 @@ def place_of_mark() -> Callable[[str], None]:
 
 
 def import_the_rest() -> None:
-    """Import also what drivers import once they are at work."""
+    """Import the modules that drivers import later."""
     import_what_spark_will()
     with suppress(EngineError):
         compile_script(SMALL_SCRIPT)
 
 
 def main(descriptor: int) -> int:
-    """Fork drivers until the control plane has gone; in a fork, be a driver."""
+    """Fork drivers until the control plane has ended; in a fork, be a driver."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     write_mark = place_of_mark()
     import_the_rest()

@@ -54,7 +54,7 @@ def spares_directory(environ: Mapping[str, str]) -> Path:
 
 
 def is_private(directory: Path) -> bool:
-    """Whether it is a directory that nobody but this user can enter."""
+    """Whether it is a directory that only this user can enter."""
     try:
         stat = directory.lstat()
     except OSError:
@@ -72,22 +72,22 @@ class Line:
     _rest: bytes = b""
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.connection.close()
 
     def say(self, content: Mapping[str, object], descriptors: tuple[int, ...] = ()) -> None:
-        """Send one, with descriptors beside its first bytes."""
+        """Send a message, with descriptors attached to its first bytes."""
         text = json.dumps(content).encode() + b"\n"
         sent = socket.send_fds(self.connection, [text], list(descriptors)) if descriptors else 0
         self.connection.sendall(text[sent:])
 
     def hear(self) -> Mapping[str, object] | None:
-        """Return the next one; None when the other end has hung up."""
+        """Return the next message; None when the other end has closed the connection."""
         content, _ = self._receive(0)
         return content
 
     def hear_with_outputs(self) -> tuple[Mapping[str, object] | None, list[int]]:
-        """Return the next one, and the descriptors that came with it."""
+        """Return the next message, and the descriptors that came with it."""
         return self._receive(_OUTPUTS)
 
     def _receive(self, most: int) -> tuple[Mapping[str, object] | None, list[int]]:
@@ -117,7 +117,7 @@ def short_path(directory: Path) -> Iterator[str]:
 
 
 def listen(directory: Path) -> tuple[socket.socket, str]:
-    """Return a socket for one caller, and the token that it has to say. Only who holds the lock may ask for it."""
+    """Return a socket for one caller, and the token that it has to send. Only the holder of the lock may call this."""
     token = secrets.token_hex(32)
     for name in (TOKEN, SOCKET):
         (directory / name).unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def listen(directory: Path) -> tuple[socket.socket, str]:
 
 
 def admit(connection: socket.socket, token: str, surroundings: str) -> Line | None:
-    """Return the line to a caller of this user who knows the token and comes from the same surroundings."""
+    """Return the line to a caller of this user who knows the token and has an equal environment."""
     connection.settimeout(_PATIENCE)
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     line = Line(connection)
@@ -148,7 +148,7 @@ def admit(connection: socket.socket, token: str, surroundings: str) -> Line | No
 
 
 def call(directory: Path, surroundings: str) -> Line | None:
-    """Return the line to the spare, which is ready and waits for an order; None when there is none that fits."""
+    """Return the line to the spare, which is ready and waits for an order; None if there is none that fits."""
     if not is_private(directory):
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -185,7 +185,7 @@ def digest_of_surroundings(environ: Mapping[str, str]) -> str:
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files of the engine, and the directories of installed packages, which change with what is in them."""
+    """Yield the files of the engine, and the directories of installed packages, which change with their content."""
     root = Path(engine.__file__).parent
     named = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     packages = {*named, sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}

@@ -113,15 +113,15 @@ class Home:
     _thread: threading.Thread | None = None
 
     def open(self) -> None:
-        """Say hello, and begin to send heartbeats. What came late and the run before had no time to tell is told
-        first."""
+        """Register with the control plane, and begin to send heartbeats. Late rows that the previous run had no time to
+        report are reported first."""
         self._late += self._untold()
         self._call("hello", {"nonce": self.assignment.key, "pid": os.getpid(), "wire": WIRE})
         self._thread = threading.Thread(target=self._send_heartbeats, name="heartbeats", daemon=True)
         self._thread.start()
 
     def _untold(self) -> Sequence[LateBatch]:
-        """Return the late rows that were not reported. If they cannot be read, return none: the run still says hello,
+        """Return the late rows that were not reported. If they cannot be read, return none: the run still registers,
         and its work reports the damage."""
         try:
             return late_batches.untold(StatePaths(self.assignment.state_dir))
@@ -157,11 +157,12 @@ class Home:
         self._measured_at = None
 
     def call_now(self) -> None:
-        """Do not wait for the next heartbeat's time."""
+        """Send the next heartbeat immediately."""
         self._wakeup.set()
 
     def close(self, goodbye: Goodbye) -> None:
-        """Send what was not reported yet, and the last word. Where nobody answers it is left behind."""
+        """Send the remaining reports, and the exit message. If the control plane does not answer, the message is
+        written to a file."""
         self._closing = True
         self._wakeup.set()
         if self._thread is not None:
@@ -253,7 +254,7 @@ class Home:
             self.dump_stacks()
 
     def _call(self, word: str, body: Mapping[str, Any]) -> bool:
-        """Return one call home; whether it was answered. The address is read anew each time: it may have changed."""
+        """Send one report; return whether it was answered. The address is read each time: it may have changed."""
         assignment = self.assignment
         url = read_address(assignment.server_file)
         if url is None:
@@ -304,7 +305,7 @@ class Home:
 
 
 def _stop_mode(mode: object) -> StopMode:
-    """Return the mode of an order; one that this driver does not know ends it after the epoch in hand."""
+    """Return the mode of a command; an unknown one ends the driver after the current epoch."""
     match mode:
         case "graceful" | "immediate":
             return mode
@@ -312,7 +313,7 @@ def _stop_mode(mode: object) -> StopMode:
 
 
 def end_group() -> None:
-    """End this process and, when it leads a group of its own, everything it has started."""
+    """End this process and, if it leads a group of its own, all its child processes."""
     start_none_any_more()
     if mark := os.environ.get(processes.MARK):
         time.sleep(_BECOMING)
@@ -323,8 +324,8 @@ def end_group() -> None:
 
 
 def _post(url: str, path: str, key: str, body: Mapping[str, Any]) -> object:
-    """Return the JSON of the answer. Calls stay on this machine and are few, so the standard library does, which is
-    imported already: a larger client would make every driver start a tenth of a second later."""
+    """Return the JSON of the answer. Requests are few and stay on this machine, so the standard library suffices, which
+    is imported already: a larger client would make every driver start a tenth of a second later."""
     address = urlsplit(url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT)
     try:

@@ -26,7 +26,7 @@ class LeftSpare:
 
 
 def find_spare(directory: Path) -> LeftSpare | None:
-    """Return the spare that waits for a run; one that has a run is none any more."""
+    """Return the spare that waits for a run; one that has a run does not count."""
     lock = directory / LOCK
     if not is_private(directory) or not processes.is_locked(lock):
         return None
@@ -38,7 +38,7 @@ def find_spare(directory: Path) -> LeftSpare | None:
 
 
 def end_spare(directory: Path, clock: Callable[[], float] = time.monotonic) -> LeftSpare | None:
-    """End the spare that waits, and wait until it has ended; which it was. One that does not obey is killed."""
+    """End the spare that waits, and wait until it has ended; return which it was. One that does not react is killed."""
     spare = find_spare(directory)
     if spare is None:
         return None

@@ -35,7 +35,7 @@ from engine.jobs.processes.unleft_java import end_unleft_java
 
 
 def dump_stacks() -> None:
-    """Write the stacks of this process to its log, and have the JVM, if it still can, write its own to Spark's."""
+    """Write the stacks of this process to its log, and let the JVM, if it still can, write its own to Spark's."""
     faulthandler.dump_traceback(sys.stderr, all_threads=True)
     if mark := os.environ.get(processes.MARK):
         for pid in processes.marked(mark):
@@ -54,27 +54,27 @@ class Work(Protocol):
     """Work of a driver; tests replace it by a fake."""
 
     def stop(self, mode: StopMode) -> None:
-        """Make `run` return soon; safe from any thread, again and again."""
+        """Make `run` return soon; safe from any thread, repeatedly."""
 
     def hold(self, lock: IO[str]) -> None:
         """Receive the lock under which `run` works; another process that works for it may hold it, too."""
 
     def run(self, assignment: Assignment, listener: RunListener) -> Literal["finished", "stopped"]:
-        """Run the query until its input ends or it is stopped; raises EngineError when it fails. It has started when an
-        epoch is committed or there is none to be had; until then, and ever after, it shows that it is alive."""
+        """Run the query until its input ends or it is stopped; raise EngineError if it fails. It counts as started once
+        an epoch is committed or if there is none to commit; it reports liveness all the time."""
 
     def rescale(self, state: Path, parallelism: int) -> None:
-        """Lay the state out for that many tasks."""
+        """Repartition the state for that many tasks."""
 
     def restore(
         self, savepoint: Path, state: Path, allow_replay: bool, save_as: str | None, is_fork: bool = False
     ) -> None:
-        """Put a savepoint where the state is, which is saved under an id before if there is one. Of another pipeline's
-        what its sinks have is left out."""
+        """Restore a savepoint over the state, after saving that under an id if there is one. For another pipeline's
+        savepoint, the files of its sinks are left out."""
 
 
 def main(argv: Sequence[str], work: Work) -> int:
-    """Do what the arguments say; the exit code is 0, 3 when it failed."""
+    """Run the command of the arguments; return 0, or 3 if it failed."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     # what a callback raises comes back through Spark and is said with its code; a stop raises, too, and is no error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
@@ -85,7 +85,7 @@ def main(argv: Sequence[str], work: Work) -> int:
 
 
 def drive(assignment: Assignment, work: Work) -> int:
-    """Be the driver of one run, from hello to goodbye."""
+    """Drive one run, from registration to exit message."""
     home = Home(assignment, work.stop, end_group, dump_stacks)
     try:
         lock = _take_lock_by_name(assignment)
@@ -107,7 +107,7 @@ def drive(assignment: Assignment, work: Work) -> int:
 
 
 def _take_lock_by_name(assignment: Assignment) -> IO[str]:
-    """Take the lock and write into it who has it, without which nobody could find this process again."""
+    """Take the lock and record its holder, without which this process could not be found again."""
     lock = _take_lock(assignment.lock)
     try:
         Holder(pid=os.getpid(), born=processes.born(os.getpid()) or "", generation=assignment.generation).write(lock)
@@ -119,7 +119,7 @@ def _take_lock_by_name(assignment: Assignment) -> IO[str]:
 
 
 def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
-    """Do the work, and say how it went."""
+    """Run the work, and return its outcome."""
     try:
         outcome = work.run(assignment, log)
         log.end(outcome)
@@ -139,8 +139,8 @@ def outcome_of(assignment: Assignment, work: Work, log: RunLog) -> Goodbye:
 
 
 def _explained(error: Exception, state: Path) -> EngineError:
-    """Return the error of ours that another one is. What nobody knows the cause of, on a disk without room, is the
-    disk's doing: it shows as anything, such as a Java that ends without a word."""
+    """Return our error for another one. An unexplained error on a full disk is attributed to the disk: it shows in many
+    ways, such as a JVM that ends without a message."""
     if isinstance(error, OSError) and is_disk_full(error):
         return DiskFullError(f"{error.filename or 'a disk'} cannot be written: {error.strerror}", hint="free space")
     if isinstance(error, EngineError):
@@ -175,7 +175,7 @@ def _maintain(args: Namespace, work: Work) -> int:
 
 
 def _report(result: Path, failure: Failure) -> int:
-    """Write down why work on a state has failed; the exit code."""
+    """Record why maintenance has failed; return the exit code."""
     report = {"code": failure.code, "message": failure.message, "hint": failure.hint, "cause": failure.cause.value}
     try:
         result.write_text(json.dumps(report))

@@ -45,7 +45,7 @@ Columns = list[tuple[str, types.Type, bool]]
 
 
 def infer(order: ProbeOrder, known: Connections) -> ProbeResult:
-    """Return the columns that a table is best given, and in words where they are from; refused where nobody can say."""
+    """Return the best columns for a table, and their origin in words; raise if they cannot be inferred."""
     options = dict(order.options)
     if options.get("type", "source") != "source":
         raise SchemaUnknownError(
@@ -92,7 +92,7 @@ def _from_records(order: ProbeOrder, known: Connections, *, is_change: bool) -> 
 
 
 def _records(order: ProbeOrder, known: Connections, *, is_change: bool) -> Iterator[bytes]:
-    """Yield the first records as they are."""
+    """Yield the first records unchanged."""
     connector = find_connector(order.connector)
     assert connector is not None
     is_bytes = RecordKind.BYTES in connector.carries
@@ -118,7 +118,7 @@ def _pieces(record: bytes, *, is_split: bool) -> Iterable[bytes]:
 
 
 def _row_of(record: bytes) -> bytes:
-    """Return the row that a change is about, as JSON; nothing where it is no change."""
+    """Return the row of a change as JSON; nothing for a message that is no change."""
     try:
         content: Any = json.loads(record)
         envelope = content.get("payload", content)
@@ -194,7 +194,7 @@ def _subject(table: Table, subject_of: Any) -> Any:
 
 
 def _checked(order: ProbeOrder, known: Connections, columns: Columns) -> CheckedTable:
-    """Return the table with these columns; refused where it cannot have them."""
+    """Return the table with these columns; raise if it cannot have them."""
     if len(columns) > MOST_COLUMNS:
         raise SchemaUnknownError(
             f"there are {len(columns)} columns, and a table has {MOST_COLUMNS} at most",
@@ -205,7 +205,7 @@ def _checked(order: ProbeOrder, known: Connections, columns: Columns) -> Checked
 
 
 def _unreadable(table: CheckedTable, total: int) -> int:
-    """Count the first records that cannot be read as a row of the table."""
+    """Count the first records that cannot be read as rows of the table."""
     read = dropped = 0
     for chunk in sample(table.entry.table, RECORDS):
         read += chunk.rows.num_rows
@@ -242,7 +242,8 @@ _LEAST = 1.0
 
 
 def main() -> int:
-    """Play one test. Its first argument is after how many seconds it ends itself, should whoever asked be gone."""
+    """Run one test. Its first argument is the number of seconds after which it ends itself, in case the caller is
+    gone."""
     _end_after(float(sys.argv[1]))
     logging.disable(logging.CRITICAL)
     order = ProbeOrder(**json.load(sys.stdin))
@@ -263,7 +264,7 @@ def main() -> int:
 
 
 def _end_after(seconds: float) -> None:
-    """Have the system end this process, whatever a client of another system waits for in it."""
+    """Let the system end this process after a time, even if a client of another system blocks it."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, _LEAST))
 

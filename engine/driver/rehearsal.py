@@ -35,7 +35,7 @@ _ENDED_SOONER = "500"
 
 
 def main(path: Path) -> int:
-    """Play it; the exit code is 0 when there is a result, whatever it is."""
+    """Run the rehearsal; the exit code is 0 if there is a result, whatever it is."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     order, folder = RehearsalOrder.read(path), RehearsalFolder(path.parent)
     _give_way()

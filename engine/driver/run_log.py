@@ -76,7 +76,7 @@ class RunLog:
 
     @staticmethod
     def of(assignment: Assignment, home: Home) -> RunLog:
-        """Return the log of the run that an assignment is for."""
+        """Return the log of the run of an assignment."""
         return RunLog(assignment, home, SparkLog(StatePaths(assignment.state_dir).logs / "spark.log"))
 
     def report(self, report: EpochReport) -> None:
@@ -108,7 +108,7 @@ class RunLog:
         self.home.share(look)
 
     def look(self) -> None:
-        """Pass on what Spark has warned of."""
+        """Report Spark's warnings."""
         self._looked_at = self.clock()
         for warning in self.spark_log.fresh_warnings():
             LOG.warning("%s", warning.text, extra={"code": warning.code})
@@ -150,7 +150,7 @@ class JsonLines(logging.Formatter):
     epoch: Callable[[], int | None] = lambda: None
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line. What others than the engine say is named by its source."""
+        """Return the line. Entries of other packages have their source."""
         text = record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
         line = {
@@ -178,7 +178,7 @@ def write_json_lines(log: RunLog) -> None:
 
 
 def tell_failure(error: EngineError) -> None:
-    """Write down why a run has failed."""
+    """Log why a run has failed."""
     LOG.error("%s", error.message, extra={"code": error.code, "hint": error.hint})
 
 

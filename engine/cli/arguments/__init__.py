@@ -80,7 +80,7 @@ def add_connections_argument(parser: ArgumentParser) -> None:
 
 
 def connections_text(arguments: Namespace) -> str:
-    """Return its text."""
+    """Return the text of the file of connections."""
     from engine.settings import read_connections_file  # noqa: PLC0415 - `--help` must not pay for it
 
     named = arguments.connections or os.environ.get(_VARIABLE) or None
@@ -133,7 +133,7 @@ def add_upgrade_arguments(parser: ArgumentParser) -> None:
 
 
 def upgrade_part(args: Namespace) -> dict[str, Json]:
-    """Return the part of a request that says it; nothing where nothing was said."""
+    """Return the upgrade's part of a request; empty without options."""
     parts: dict[str, Json] = {
         "keep_state": args.keep_state,
         "reset": args.reset,
@@ -166,7 +166,7 @@ def add_checkpoint_interval(parser: ArgumentParser) -> None:
 
 
 def interval_part(args: Namespace) -> dict[str, Json]:
-    """Return the field of a request that sets it; none when the argument is left out."""
+    """Return the request field for the interval; empty without the argument."""
     if args.checkpoint_interval is None:
         return {}
     if args.checkpoint_interval == _AT_ONCE:
@@ -200,7 +200,7 @@ def add_backfill_arguments(parser: ArgumentParser) -> None:
 
 
 def backfill_of(arguments: Namespace) -> Backfill | None:
-    """Return the range that the arguments name."""
+    """Return the range of the arguments."""
     backfill = read_backfill(
         arguments.since,
         arguments.until,

@@ -59,7 +59,7 @@ class BulkVerb:
 
 
 def is_resting(row: Row) -> bool:
-    """Whether a pipeline has no job at work."""
+    """Whether a pipeline has no active job."""
     return row.get("state") in RESTING
 
 
@@ -69,7 +69,7 @@ def unless_resting(row: Row) -> str | None:
 
 
 def one_or_several(args: Namespace, verb: BulkVerb, change: Change, one: Callable[[], int]) -> int:
-    """Change the one pipeline that is named, or all that the pattern and the tags choose; return the exit code."""
+    """Change the named pipeline, or all that match the pattern and the tags; return the exit code."""
     if args.pipeline is None and not args.tag:
         raise RequestError(
             f"arroyo {verb.name} needs a pipeline",
@@ -89,7 +89,7 @@ def one_or_several(args: Namespace, verb: BulkVerb, change: Change, one: Callabl
 
 
 def _may_change(args: Namespace, verb: BulkVerb, rows: Sequence[Row]) -> bool:
-    """Show what would be changed, and ask whether it should be."""
+    """Show the planned changes, and ask for confirmation."""
     reasons = [verb.skips(row) for row in rows]
     count = sum(reason is None for reason in reasons)
     of_all = f"{count}" if count == len(rows) else f"{count} of {len(rows)}"
@@ -143,7 +143,7 @@ class BulkRun:
     pause: Callable[[float], None] = time.sleep
 
     def of(self, rows: Sequence[Row]) -> int:
-        """Change these pipelines and report each; FAILED if one of them has failed."""
+        """Change these pipelines and report each; return FAILED if one of them has failed."""
         outcomes: dict[int, _Outcome] = {}
         for at, row in enumerate(rows):
             if reason := self.verb.skips(row):

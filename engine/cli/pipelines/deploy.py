@@ -61,7 +61,7 @@ _DEFAULTS: Mapping[str, Json] = {"parallelism": 1, "udfs": [], "settings": {}, "
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Make the pipeline what the file says, and let it run; what is left out stays as it is."""
+    """Deploy the script of the file, and run it; settings without an option are unchanged."""
     query = writing_under(read_text(args.file), args.into)
     name = args.name if args.name is not None or args.file == "-" else Path(args.file).stem
     if name is None:
@@ -133,7 +133,7 @@ def add_fork_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_fork(args: Namespace) -> int:
-    """Make a new pipeline that goes on from a savepoint of another one."""
+    """Create a pipeline that continues from a savepoint of another one."""
     options: dict[str, Json] = {
         "udfs": [read_text(file) for file in args.udf] or None,
         "settings": dict(setting_part(text) for text in args.set) or None,
@@ -191,7 +191,7 @@ def add_reprocess_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_reprocess(args: Namespace) -> int:
-    """Make a new pipeline beside this one that reads the same input again and writes elsewhere."""
+    """Create a second pipeline that reads the same input again and writes elsewhere."""
     makes_one = args.since is not None or bool(args.start_from)
     if makes_one and (args.stay_apart or args.show_hand_over):
         raise RequestError(
@@ -218,7 +218,7 @@ def run_reprocess(args: Namespace) -> int:
 
 
 def _hand_over(args: Namespace) -> int:
-    """Ask for the hand-over of a pipeline that reads again already, take it back, or show how far it is."""
+    """Request the hand-over of a pipeline that reads the input again, cancel it, or show its progress."""
     name = args.name or f"{args.pipeline}-{args.into}"
     path = f"/pipelines/{quote(name, safe='')}/hand-over"
     method = "DELETE" if args.stay_apart else "GET" if args.show_hand_over else "POST"

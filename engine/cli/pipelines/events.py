@@ -47,13 +47,13 @@ def run(args: Namespace) -> int:
 
 
 def events_after(number: int, follower: Follower[int]) -> Iterator[Mapping[str, Json]]:
-    """Yield the events that come after one, without end."""
+    """Yield the events after one, without end."""
     for answer in follower.answers(number, lambda answer, before: _newest(rows_of(answer)) or before):
         yield from rows_of(answer)
 
 
 def readable(event: Mapping[str, Json]) -> str:
-    """Return an event in a line, and what to do about it in another."""
+    """Return an event in a line, and its remedy in another."""
     level, code = str(event.get("level", "")).upper(), event.get("code")
     run_id = "" if event.get("run_id") is None else f" run {event['run_id']}"
     message = f"{code}: {event.get('message')}" if code else str(event.get("message"))
@@ -68,7 +68,7 @@ def _path(args: Namespace) -> str:
 
 
 def _since(args: Namespace) -> dict[str, str | int]:
-    """Return the instant that the argument names; a length of time ends now."""
+    """Return the instant of the argument; a duration is relative to now."""
     if args.since is None:
         return {}
     try:
@@ -80,7 +80,7 @@ def _since(args: Namespace) -> dict[str, str | int]:
 
 
 def _newest_of_all(client: Client, args: Namespace) -> int:
-    """Return the newest event of any severity: what was before is not shown later."""
+    """Return the newest event of any severity: earlier ones are not shown later."""
     return _newest(rows_of(client.get(_path(args), {"limit": 1})))
 
 

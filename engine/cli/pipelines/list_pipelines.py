@@ -57,8 +57,8 @@ def means_several(args: Namespace) -> bool:
 
 
 def chosen(rows: Iterable[Mapping[str, Json]], name: str | None, tags: Iterable[str]) -> list[Mapping[str, Json]]:
-    """Return the pipelines that match the name or pattern and all tags, by name. A pipeline that is called exactly as
-    the pattern is written is the only match."""
+    """Return the pipelines that match the name or pattern and all tags, by name. A pipeline whose name is exactly the
+    pattern is the only match."""
     wanted = [_tag(text) for text in tags]
     tagged = [row for row in rows if all(_has_tag(row.get("tags"), key, value) for key, value in wanted)]
     if name is None:
@@ -71,7 +71,7 @@ def chosen(rows: Iterable[Mapping[str, Json]], name: str | None, tags: Iterable[
 
 
 def tags_part(texts: Iterable[str]) -> dict[str, Json]:
-    """Return the tags that arguments spell; one without a value has an empty one."""
+    """Return the tags of the arguments; one without a value has an empty one."""
     return {key: value or "" for key, value in map(_tag, texts)}
 
 
@@ -104,7 +104,7 @@ _RANKS = (
 
 
 def ordered(rows: Sequence[Mapping[str, Json]], order: str, *, is_reversed: bool) -> list[Mapping[str, Json]]:
-    """Return the rows in an order. Those that have nothing in its column come last, reversed or not."""
+    """Return the rows sorted. Those without a value in the column come last, reversed or not."""
     by_name = sorted(rows, key=lambda row: str(row.get("name")))
     if order == WORST:
         by_lag = ordered(by_name, "lag", is_reversed=is_reversed)
@@ -126,7 +126,7 @@ def _number(row: Mapping[str, Json], field: str) -> float | None:
 
 
 def _rank(row: Mapping[str, Json]) -> int:
-    """Return how bad a state is; a state of a newer control plane ranks with failures."""
+    """Return the severity of a state; a state of a newer control plane ranks with failures."""
     state = row.get("state")
     return _RANKS.index(State(state)) if isinstance(state, str) and state in set(State) else 0
 
@@ -169,7 +169,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """List all pipelines, or those that the pattern and the tags choose, a line each."""
+    """List all pipelines, or those that match the pattern and the tags, a line each."""
     if args.json and args.output not in (None, "json"):
         raise RequestError(f"--json and -o {args.output} name two forms", hint="leave out one of them")
     form = "json" if args.json else args.output or "table"
@@ -198,7 +198,7 @@ def _print_table(rows: Sequence[Mapping[str, Json]], *, is_wide: bool) -> None:
 
 
 def _narrow(rows: Sequence[Mapping[str, Json]]) -> list[list[object]]:
-    """Return the columns that fit 80, with names that are cut if they do not."""
+    """Return the columns that fit 80 characters, with truncated names if necessary."""
     fields = ("state", "rows_per_second", "restarts")
     lines: list[list[object]] = []
     for row in rows:
@@ -225,7 +225,7 @@ def _yaml(row: Mapping[str, Json]) -> str:
 
 
 def all_pipelines(client: Client) -> Iterator[dict[str, Json]]:
-    """Yield every pipeline, page after page. The list begins again where its last one is deleted before the next
+    """Yield every pipeline, page after page. The list restarts if the last one of a page is deleted before the next
     page."""
     first: dict[str, str | int | float] = {"limit": _PAGE}
     query, listed = first, set[str]()

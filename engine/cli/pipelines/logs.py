@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Return the last lines that the drivers of a pipeline have printed, and with --follow those that come."""
+    """Print the last log lines of a pipeline's drivers, and with --follow the new ones."""
     client = connect(args)
     first = client.get(path_of(args, "logs"), {"limit": args.limit})
     show = as_json if args.json else readable if sys.stdout.isatty() else str
@@ -41,26 +41,25 @@ def run(args: Namespace) -> int:
 
 
 def lines_after(first: Json, follower: Follower[str]) -> Iterator[str]:
-    """Yield the lines after those of an answer, until the job rests and all was read."""
+    """Yield the lines after those of an answer, until the job has stopped and all were read."""
     shown = first if isinstance(first, dict) else {}
     for answer in follower.answers(_cursor_of(shown), lambda answer, _: _cursor_of(answer)):
         yield from _lines(answer)
 
 
 def _cursor_of(answer: Mapping[str, Json]) -> str | None:
-    """Return the cursor behind an answer; None if the log has ended, or if the server knows no cursors."""
+    """Return the cursor after an answer; None if the log has ended, or if the server has no cursors."""
     cursor = answer.get("cursor")
     return None if cursor is None or answer.get("over") else str(cursor)
 
 
 def as_json(line: str) -> str:
-    """Return the line as it is, if it is a JSON object; another one as the text of such an object."""
+    """Return the line unchanged, if it is a JSON object; else the text of such an object."""
     return line if _read(line) is not None else json.dumps({"text": line})
 
 
 def readable(line: str) -> str:
-    """Return a line for a reader at a terminal; one that is no entry of a driver's log stays as it is, but for what the
-    terminal would obey."""
+    """Return a line for a terminal; one that is no entry of a driver's log is only escaped."""
     entry = _read(line)
     if entry is None or "text" not in entry:
         return plain(line)
@@ -102,8 +101,7 @@ def add_tail_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_tail(args: Namespace) -> int:
-    """Return the newest rows of a preview sink and those that come, a line of JSON each, until the job rests or
-    Ctrl-C."""
+    """Print the newest rows of a preview sink and the new ones, a line of JSON each, until the job stops or Ctrl-C."""
     client = connect(args)
     table: dict[str, str | int | float] = {} if args.table is None else {"table": args.table}
 

@@ -72,7 +72,7 @@ class _Move:
         return newest
 
     def tell_here(self, action: str) -> dict[str, Any]:
-        """Do one more step here."""
+        """Take the next step here."""
         return _object(self.here.send("POST", f"{self.path}/departure/{action}", None))
 
     def request(self, departure: Mapping[str, Any]) -> dict[str, Json]:
@@ -85,7 +85,7 @@ class _Move:
         }
 
     def until(self, look: Callable[[], dict[str, Any]], holds: Callable[[dict[str, Any]], bool], what: str) -> Any:
-        """Look until it holds; a task that failed ends it."""
+        """Poll until the condition is met; raise if a task fails."""
         end = time.monotonic() + self.timeout
         while True:
             try:
@@ -106,7 +106,7 @@ class _Move:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Stop a pipeline, take its whole state to another control plane, and start it there where it stopped."""
+    """Stop a pipeline, move its whole state to another control plane, and start it there where it stopped."""
     token = args.to_token or os.environ.get(_TOKEN, "")
     secrets = dict(secret_part(text) for text in args.secret)
     move = _Move(connect(args), Client(args.to, token), path_of(args), secrets, args.timeout)
@@ -129,7 +129,7 @@ def run(args: Namespace) -> int:
 
 
 def _begin(move: _Move, args: Namespace) -> dict[str, Any] | None:
-    """Ask both whether it can be, then have it stop; None where nothing is to be done."""
+    """Check the move at both control planes, then request the stop; return None if nothing is to be done."""
     if args.via is None:
         raise RequestError(
             "a move needs a place for the state", hint="name one that both reach: --via s3://bucket/prefix"
@@ -148,7 +148,7 @@ def _begin(move: _Move, args: Namespace) -> dict[str, Any] | None:
 
 
 def _carry(move: _Move, departure: dict[str, Any]) -> dict[str, Any]:
-    """Bring it there, where it may not run yet, and release it here."""
+    """Import the pipeline there without starting it, and release it here."""
     name = departure["passport"]["name"]
     if departure["step"] == "leaving":
         say(f"{name} stops")
@@ -200,7 +200,7 @@ def _start_there(move: _Move, departure: dict[str, Any]) -> int:
 
 
 def _take_back(move: _Move, departure: dict[str, Any] | None) -> int:
-    """Have nothing of it there, then let it run here."""
+    """Undo the import there, then let the pipeline run here."""
     if departure is None:
         return _clear_there(move)
     passport = departure["passport"]
@@ -216,7 +216,7 @@ def _take_back(move: _Move, departure: dict[str, Any] | None) -> int:
 
 
 def _clear_there(move: _Move) -> int:
-    """Remove what has come there in a move that was taken back here meanwhile, and so never can run."""
+    """Undo an import of a move that was cancelled here meanwhile, and so can never run."""
     pipeline = _object(move.here.get(move.path))
     path = f"/arrivals/{segment(field_of(pipeline, 'id'))}"
     if _object(move.there.get(path)).get("step") != "arrived":

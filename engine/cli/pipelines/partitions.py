@@ -55,7 +55,7 @@ def add_push(parser: ArgumentParser) -> None:
 
 
 def wanted_push(args: Namespace) -> dict[str, Json]:
-    """Return the part of a request that says where to push to; nothing leaves it as it is."""
+    """Return the push's part of a request; empty leaves it unchanged."""
     named = {part: getattr(args, name) for name, (part, _) in _PARTS.items() if getattr(args, name) is not None}
     if args.push is None:
         if named or args.push_without_keys:
@@ -126,7 +126,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Look after consumers of partitions."""
+    """Manage consumers of time buckets."""
     client = connect(args)
     if args.action == "list":
         query: dict[str, str | int | float] = {} if args.pipeline is None else {"pipeline": args.pipeline}
@@ -191,7 +191,7 @@ def _described(consumer: Mapping[str, Json]) -> str:
 
 
 def _late(consumer: Mapping[str, Json]) -> str | None:
-    """Return what happens with late rows, if the consumer wants to know of them."""
+    """Return what happens with late rows, if the consumer gets them."""
     if consumer.get("late") != "reopen":
         return None
     return "reopen" if consumer.get("late_known") is not False else "reopen, but no table takes late rows now"
@@ -262,7 +262,7 @@ def run_watermark(args: Namespace) -> int:
 
 
 def _is_last(answer: Json) -> bool:
-    """Whether nothing else will come: it is passed, nobody waits for it, or the job rests."""
+    """Whether the answer is final: the gate is passed, nothing waits for it, or the job has stopped."""
     fields = answer if isinstance(answer, dict) else {}
     rests = fields.get("state") in ("Stopped", "Failed", "Finished") and fields.get("settled") is not False
     return fields.get("passed") is not False or rests

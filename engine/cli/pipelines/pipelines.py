@@ -31,7 +31,7 @@ from engine.errors import RequestError
 
 @errors_shown
 def run_show(args: Namespace) -> int:
-    """Return one pipeline and its job."""
+    """Print one pipeline and its job."""
     client = connect(args)
     pipeline = client.get(path_of(args))
     jobs = rows_of(client.get(path_of(args, "jobs")))
@@ -84,7 +84,7 @@ def _spelled(settings: Json) -> str | None:
 
 
 def _state_facts(newest: Sequence[Mapping[str, Json]]) -> list[tuple[str, object]]:
-    """Return the state's size after the newest epoch: memory, and rows where they are counted."""
+    """Return the state's size after the newest epoch: memory, and rows if they are counted."""
     if not newest:
         return []
     size, rows = newest[0].get("state_bytes"), newest[0].get("state_rows")
@@ -132,7 +132,7 @@ def _rescale_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_rescale(args: Namespace) -> int:
-    """Ask a pipeline to go on with another parallelism."""
+    """Request another parallelism."""
     parallelism = one_of(args.parallelism, args.to, "a parallelism", "arroyo rescale PIPELINE 4")
     if parallelism is None:
         raise RequestError("arroyo rescale needs a parallelism", hint="arroyo rescale PIPELINE 4")

@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Start a pipeline or several. A failed pipeline is tried again; a running one is left alone."""
+    """Start a pipeline or several. A failed pipeline is restarted; a running one is unchanged."""
     body: dict[str, Json] = {"stop": "none", **interval_part(args)}
     return one_or_several(args, _START, Change("PATCH", body=body), lambda: change(args, "PATCH", path_of(args), body))
 

@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Return the pipelines, the worst first, until `q` or Ctrl-C."""
+    """Show the pipelines, the worst first, until `q` or Ctrl-C."""
     client = connect(args)
     if args.json:
         rows = ordered(list(all_pipelines(client)), args.sort, is_reversed=False)
@@ -89,7 +89,8 @@ class Watch:
     answered: int | None = None
 
     def refreshed(self, view: View) -> View:
-        """Return the view with what is so now. Raises what is no outage, and an outage before the first answer."""
+        """Return the view with the current data. Raise errors that are no outage, and an outage before the first
+        answer."""
         try:
             rows = list(all_pipelines(self.client))
             known = any(row.get("id") == view.chosen for row in rows)
@@ -103,7 +104,7 @@ class Watch:
         return replace(view, rows=rows, events=events, away_since=None)
 
     def after_key(self, view: View, key: str) -> View:
-        """Return the view that a key asks for; keys that mean nothing change nothing."""
+        """Return the view after a key; unknown keys change nothing."""
         if key == "enter":
             if view.events is not None:
                 return replace(view, events=None)

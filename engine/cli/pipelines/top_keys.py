@@ -34,7 +34,7 @@ def keys() -> Iterator[Callable[[float], list[str]]]:
 
 
 def split(text: str) -> list[str]:
-    """Return the keys in what a terminal has sent: arrows and Enter by name, others as they are."""
+    """Split the terminal's input into keys: arrows and Enter by name, others unchanged."""
     found = []
     while text:
         name = next((sent for sent in _NAMES if text.startswith(sent)), text[0])

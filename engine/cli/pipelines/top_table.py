@@ -45,7 +45,7 @@ class View:
 
 
 def harmless(text: str) -> str:
-    """Return the text in one line, with whatever a terminal would obey spelled out."""
+    """Return the text in one line, with control characters escaped."""
     return "".join(
         character if unicodedata.category(character) not in _OBEYED else ascii(character)[1:-1] for character in text
     )
@@ -68,7 +68,7 @@ def table(view: View, width: int, height: int | None = None) -> Table:
 
 
 def screen(view: View, width: int, height: int, now: int) -> RenderableType:
-    """Return all of the terminal: a title, the table or the events of one pipeline, and the keys."""
+    """Return the whole screen: a title, the table or the events of one pipeline, and the keys."""
     direction = ", reversed" if view.is_reversed else ""
     title = f"{len(view.rows)} pipelines by {view.order}{direction}  {instant(now)}"
     if view.away_since is not None:
@@ -101,7 +101,7 @@ def _event(event: Mapping[str, Json]) -> list[str]:
 
 
 def _state(row: Mapping[str, Json]) -> str:
-    """Return the state, and what is behind it: the error of one that fails, who has stopped one that rests."""
+    """Return the state with its reason: the error of a failing job, who has stopped a stopped one."""
     state = str(row.get("state"))
     is_failing = state in _FAILING or row.get("blocked")
     cause = row.get("failure_code") if is_failing else row.get("stopped_by") if state == "Stopped" else None

@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Go back to a savepoint; a running job stops first and goes on from there."""
+    """Restore a savepoint; a running job stops first and continues from there."""
     body: dict[str, Json] = {
         "savepoint_id": args.savepoint,
         "allow_replay": args.allow_replay,
@@ -48,7 +48,7 @@ def add_rollback_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_rollback(args: Namespace) -> int:
-    """Go back to an earlier version with its state; a running job stops first and goes on from there."""
+    """Roll back to an earlier version with its state; a running job stops first and continues from there."""
     version = one_of(args.version, args.to, "a version", "arroyo rollback PIPELINE --to 1")
     body: dict[str, Json] = {} if version is None else {"to": version}
     return change(args, "POST", path_of(args, "rollback"), body, key=args.key, text=_describe)

@@ -60,7 +60,7 @@ def _usages() -> str:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Take a savepoint of a pipeline or several, or do something else with savepoints."""
+    """Take a savepoint of a pipeline or several, or run another action on savepoints."""
     name, *words = args.words if args.words[:1] and args.words[0] in _ALL else ("take", *args.words)
     action = _ALL[name]
     args.pipeline = None
@@ -81,7 +81,7 @@ def _take(args: Namespace) -> int:
 
 
 def take(args: Namespace, body: Mapping[str, Json], timeout: float | None = None) -> int:
-    """Ask for a savepoint, and show what came of it; with `--dry-run` what would."""
+    """Request a savepoint, and show the result; with `--dry-run` the effects."""
     if args.dry_run:
         send(args, "POST", path_of(args, "savepoints"), body, describe_savepoint)
         return 0
@@ -101,7 +101,7 @@ def until_settled(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Json:
-    """Return the savepoint that was asked for, once it is complete or has failed, or as it is when the time is over."""
+    """Return the requested savepoint, once it is complete or has failed, or its current state at the timeout."""
     answer, begin = begun, clock()
     answered = begin
     while isinstance(answer, dict) and _is_pending(answer):
@@ -124,7 +124,7 @@ def _is_pending(answer: Json) -> bool:
 
 @errors_shown
 def run_list(args: Namespace) -> int:
-    """Return the savepoints of a pipeline, a line each, newest first."""
+    """List the savepoints of a pipeline, a line each, newest first."""
     answer = connect(args).get(path_of(args, "savepoints"), {"limit": _MOST})
     if args.json:
         say(json.dumps(answer, indent=2))

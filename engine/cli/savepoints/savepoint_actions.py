@@ -67,7 +67,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def check_options(args: Namespace, name: str, allowed: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """Refuse an option that an action does not know: nobody means what would be done without it."""
+    """Refuse an option that an action does not have, instead of ignoring it."""
     for option in names:
         if getattr(args, option) not in (None, False) and option not in allowed:
             spelling = "--" + option.replace("_", "-")
@@ -96,7 +96,7 @@ def describe_savepoint(savepoint: Mapping[str, Json]) -> str:
 
 
 def restorable(savepoint: Mapping[str, Json]) -> str | None:
-    """Whether a savepoint can be restored, as far as that was ever tried."""
+    """Describe whether a savepoint can be restored, as far as that was tested."""
     if savepoint.get("state") != "completed":
         return None
     if damage := savepoint.get("damage"):
@@ -192,7 +192,7 @@ def _schedule(args: Namespace) -> int:
 
 
 def _as_it_is(schedule: Json, is_paused: bool) -> dict[str, Json]:
-    """Return the body that asks for the same schedule, paused or not."""
+    """Return the body for the same schedule, paused or not."""
     known = _as_object(schedule)
     if known.get("cron") is None:
         raise RequestError("the pipeline has no schedule", hint="give one with --cron '30 2 * * *'")
@@ -266,7 +266,7 @@ def _import(args: Namespace) -> int:
 
 
 def _task(args: Namespace, path: str, body: Mapping[str, Json] | None) -> int:
-    """Ask for something that may take minutes, wait until it is over, and show what came of it."""
+    """Request a task that may take minutes, wait until it has ended, and show the result."""
     client = connect(args)
     answer = client.send("POST", path, body)
     while _task_state(answer) == "running":

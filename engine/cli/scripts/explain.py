@@ -152,7 +152,7 @@ def _run_check(arguments: Namespace) -> int:
 
 
 def _plain(error: EngineError) -> dict[str, object]:
-    """Return an error in the form that the API answers with."""
+    """Return an error in the form of the API."""
     place = None if error.at is None else {"line": error.at.line, "column": error.at.column}
     return {"code": error.code, "message": error.message, "hint": error.hint, "at": place}
 
@@ -203,7 +203,7 @@ def _show(arguments: Namespace, datasets: Datasets) -> int:
 
 
 def _tables(datasets: Datasets) -> Mapping[tuple[str, str, str], str]:
-    """Return the script's tables of each column. Several tables may read one place."""
+    """Return the script's tables of each column. Several tables may read one location."""
     tables: dict[tuple[str, str, str], list[str]] = {}
     for dataset in datasets.inputs:
         for column in dataset.facets.columns.fields:

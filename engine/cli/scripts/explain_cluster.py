@@ -21,7 +21,7 @@ _PORTS = ("driver_port", "block_manager_port", "mailbox_port")
 
 
 def describe_cluster(settings: RunSettings, program: Program, parallelism: int, environ: Mapping[str, str]) -> str:
-    """Return the text that says what a run of the program asks of its cluster. Nothing is asked yet."""
+    """Return a description of what a run of the program needs from its cluster, without contacting it."""
     if settings.master is None or is_one_jvm(settings.master):
         where = settings.master or f"local[{parallelism}]"
         return f"cluster\n  none: the master is {where}; set master=spark://HOST:PORT for one\n"
@@ -70,7 +70,7 @@ def _driver(asked: ClusterSettings, master: str) -> str:
 
 
 def _ways(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
-    """Yield where state and files travel, and what is done otherwise than on one machine."""
+    """Yield how state and files are transferred, and the differences from a single machine."""
     is_apart = has_other_disks(settings.master, shared_disk=settings.shared_disk)
     if not program.operators:
         yield "state", "none: the query keeps no state"
@@ -85,7 +85,7 @@ def _ways(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
 
 
 def _refused(settings: RunSettings, program: Program) -> Iterator[tuple[str, str]]:
-    """Yield what a start would refuse."""
+    """Yield the reasons why a start would be refused."""
     checks: tuple[Callable[[], None], ...] = (
         lambda: refuse_master(settings.master),
         lambda: refuse_missing_files(settings.cluster),

@@ -177,7 +177,7 @@ def _upgrade(arguments: Namespace) -> StateUpgrade | None:
 
 
 def _describe_settings() -> str:
-    """Return what `--set` takes, for its help."""
+    """Return the settings of `--set`, for its help."""
     local = [each for each in _of_run().values() if not each.is_of_cluster]
     texts = [f"{each.name}: {each.about.rstrip('.')} ({each.kind.accepts}; default: {each.default})" for each in local]
     texts.append(f"{_EPOCH_INTERVAL}: The shortest time between two epochs, such as '10 seconds'")
@@ -211,7 +211,7 @@ def without_interval(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def until_end(spec: RunSpec, *, as_json: bool, warm: TakeOver | None = None) -> int:
-    """Run until the end, telling the person at the terminal; the exit code."""
+    """Run until the end, with progress on the terminal; return the exit code."""
     from engine.spark.run.lifecycle import run  # noqa: PLC0415 - see `_run`
     from engine.spark.run.stop_control import Control  # noqa: PLC0415 - see `_run`
 

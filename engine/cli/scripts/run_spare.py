@@ -72,7 +72,7 @@ class RunSpare:
         self._home = self.directory / secrets.token_hex(8)
 
     def serve(self) -> int:
-        """Wait for a run, and do its work; its exit code, or 1 when there is a spare already."""
+        """Wait for a run, and do its work; return its exit code, or 1 if there is a spare already."""
         surroundings = digest_of_surroundings(os.environ)
         lock = processes.try_lock(self.directory / LOCK)
         if lock is None or not is_private(self.directory):
@@ -100,7 +100,7 @@ class RunSpare:
         return code
 
     def _wait(self, listener: socket.socket, token: str, surroundings: str, lock: IO[str]) -> None:
-        """Take one order, and end when its run has ended; without one, end when nobody needs this process any more."""
+        """Accept one order, and end when its run has ended; without one, end when the spare is no longer useful."""
         order = self._order(listener, token, surroundings)
         listener.close()
         for name in (SOCKET, TOKEN):
@@ -134,7 +134,7 @@ class RunSpare:
             connection.close()
 
     def _is_useful(self) -> bool:
-        """Whether it is warm or about to be, takes no memory that others need, and can be found."""
+        """Whether the spare is warm or about to be, takes no memory that others need, and can be found."""
         is_alive = not self._is_ready.is_set() or self.work.is_warm()
         return is_alive and self.memory() >= LEAST_MEMORY and (self.directory / TOKEN).exists()
 
@@ -156,7 +156,7 @@ class RunSpare:
 
 
 def _order_of(line: Line) -> tuple[str | None, list[int]]:
-    """Return an order, and where its output goes; none when the caller has thought better of it."""
+    """Return an order, and the target of its output; None if the caller has cancelled it."""
     outputs: list[int] = []
     with suppress(OSError, ValueError):
         content, outputs = line.hear_with_outputs()
@@ -168,7 +168,7 @@ def _order_of(line: Line) -> tuple[str | None, list[int]]:
 
 
 def _code_of(run: Callable[[str], int], order: str) -> int:
-    """Return the exit code, as the interpreter would give it."""
+    """Return the exit code, like the interpreter."""
     try:
         return run(order)
     except KeyboardInterrupt:
@@ -203,7 +203,7 @@ def _write_to(outputs: list[int]) -> None:
 
 
 def _say_who(lock: IO[str]) -> None:
-    """Write into the lock whose it is."""
+    """Record the owner in the lock file."""
     lock.seek(0)
     lock.truncate()
     lock.write(str(os.getpid()))

@@ -77,7 +77,7 @@ class ColdRun(Protocol):
 
 
 def run_warm(spec: RunSpec, *, as_json: bool, run_cold: ColdRun) -> int:
-    """Have a spare do the work, where there is one that fits, and leave one; the exit code."""
+    """Let a fitting spare do the work, if there is one, and leave a new one; return the exit code."""
     environment = dict(os.environ)  # a run changes its own, and the spare is for the next
     directory = spares_directory(environment)
     try:
@@ -88,7 +88,7 @@ def run_warm(spec: RunSpec, *, as_json: bool, run_cold: ColdRun) -> int:
 
 
 def hand_over(line: Line, order: str) -> int:
-    """Have the work of an order done at the other end of a line, and pass signals on; the exit code."""
+    """Let the process at the other end of a line carry out an order, and pass signals on; return the exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
     answer, signals = None, _Signals(line)
@@ -118,7 +118,7 @@ class _Signals:
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Answer them; the third ends this process."""
+        """Handle the signals; the third ends this process."""
         before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -127,7 +127,7 @@ class _Signals:
                 signal.signal(number, handler)
 
     def pass_on(self) -> None:
-        """Send those that have come, and from now on each at once."""
+        """Send the signals that have arrived, and from now on each immediately."""
         self._is_open = True
         while self._waiting:
             self.line.say({"signal": self._waiting.pop(0)})
@@ -168,7 +168,7 @@ def fits_spare(spec: RunSpec) -> bool:
 
 
 def write_order(spec: RunSpec, *, as_json: bool) -> str:
-    """Return the text that says what to run. It holds the script's connections, so it is for nobody else."""
+    """Return the text that describes the run. It contains the script's connections, so it is private."""
     return json.dumps(
         {
             "name": spec.name,

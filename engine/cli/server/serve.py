@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 
 def stop(args: Namespace, pause: Callable[[float], None] = time.sleep) -> int:
-    """Ask the control plane of the data directory to end, as Ctrl-C does, and wait until it has."""
+    """Ask the control plane of the data directory to end, like Ctrl-C, and wait until it has."""
     from engine.settings import load  # noqa: PLC0415 - see above
 
     if any(value is not None for value in (args.host, args.port)) or args.insecure:
@@ -92,7 +92,7 @@ def add_ui_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_ui(args: Namespace) -> int:
-    """Open the page with a link that lets in once."""
+    """Open the page with a link that creates one session."""
     client = connect(args)
     answer = client.send("POST", "/session/link", None)
     code = field_of(answer if isinstance(answer, dict) else {}, "path").rpartition("/")[2]
@@ -113,7 +113,7 @@ def add_sweep_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_sweep(args: Namespace) -> int:
-    """Remove what is left behind and needed by nobody."""
+    """Remove leftovers."""
     show(args, connect(args).send("POST", "/sweep" + ("?dry_run=true" if args.dry_run else ""), None), _listed)
     return 0
 

@@ -55,13 +55,13 @@ def add_arguments(parser: ArgumentParser, *, is_table: bool) -> None:
 
 @errors_shown
 def run_connections(args: Namespace) -> int:
-    """Look after connections."""
+    """Manage connections."""
     return _run(args, is_table=False)
 
 
 @errors_shown
 def run_tables(args: Namespace) -> int:
-    """Look after tables."""
+    """Manage tables."""
     return _run(args, is_table=True)
 
 
@@ -89,7 +89,7 @@ def _run(args: Namespace, *, is_table: bool) -> int:
 
 
 def _whole_list(client: Client, path: str) -> Json:
-    """Return a list, page after page, as one."""
+    """Return a list of all pages."""
     rows: list[dict[str, Json]] = []
     while True:
         answer = client.get(path, {"starting_after": field_of(rows[-1], "id")} if rows else None)
@@ -100,7 +100,7 @@ def _whole_list(client: Client, path: str) -> Json:
 
 
 def _test(client: Client, path: str, body: Mapping[str, Json], *, as_json: bool) -> int:
-    """Try it; the exit code says what came of it."""
+    """Test the object; the exit code is the result."""
     answer = replace(client, timeout=_LONGEST_TEST).send("POST", f"{path}/test", body)
     said = answer if isinstance(answer, dict) else {}
     hint = f"\n  hint: {said['hint']}" if said.get("hint") else ""

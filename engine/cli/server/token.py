@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Look after named tokens."""
+    """Manage named tokens."""
     client = connect(args)
     if args.action == "list":
         answer = client.get("/tokens")
@@ -61,7 +61,7 @@ def _end(length: str) -> datetime:
 
 
 def _value(fresh: Mapping[str, Json]) -> str:
-    """Return the value alone, so that it can go into a file."""
+    """Print only the value, so that it can be written to a file."""
     return field_of(fresh, "token")
 
 
@@ -105,7 +105,7 @@ def _add_data_directory(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run_backup(args: Namespace) -> int:
-    """Copy the control plane's memory into a file, also while it is at work."""
+    """Copy the control plane's data into a file, also while it is running."""
     from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
 
     directory = DataDirectory(_settings(args).data_dir)
@@ -117,7 +117,7 @@ def run_backup(args: Namespace) -> int:
 
 @errors_shown
 def run_restore_backup(args: Namespace) -> int:
-    """Put a control plane's memory back; none may be at work in that data directory."""
+    """Restore a control plane's data; it must not be running."""
     from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
     from engine.store.database import lock_directory  # noqa: PLC0415 - the same
 
@@ -142,8 +142,8 @@ def run_restore_backup(args: Namespace) -> int:
 
 
 def _set_aside(directory: DataDirectory, keep: int, spare: Path) -> Path:
-    """Return a backup of what is about to be overwritten by the backup `spare`; what cannot be read any more is only
-    moved away."""
+    """Return a backup of the data that the backup `spare` is about to overwrite; data that cannot be read is only moved
+    aside."""
     from engine.store import backups  # noqa: PLC0415 - the other verbs start faster without the database's library
 
     try:

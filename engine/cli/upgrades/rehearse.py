@@ -53,7 +53,7 @@ _ELSEWHERE = ("scratch", "parallelism", "connections", "old_udf")
 
 @errors_shown
 def rehearse_there(args: Namespace) -> int:
-    """Have the control plane rehearse a script in the place of what a pipeline runs, and show what came of it."""
+    """Let the control plane rehearse a script against the running one of a pipeline, and show the result."""
     if told := [name for name in _ELSEWHERE if getattr(args, name)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in told)
         raise RequestError(
@@ -102,7 +102,7 @@ def _until_over(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Json]:
-    """Return the rehearsal once it is over; what it is at is told meanwhile."""
+    """Return the rehearsal once it has ended; print its progress meanwhile."""
     answer, answered, told = begun, clock(), None
     while True:
         if not isinstance(answer, dict):
@@ -123,7 +123,7 @@ def _until_over(
 
 
 def _show_outcome(answer: Mapping[str, Json], *, as_json: bool) -> int:
-    """Return the report, or why there is none."""
+    """Print the report, or why there is none."""
     report, failure = answer.get("report"), answer.get("failure")
     if isinstance(report, dict):
         say_remote(json.dumps(report, indent=2) if as_json else str(answer.get("text")).rstrip("\n"))
@@ -143,7 +143,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """Return the rehearsals of a pipeline, newest first, or one of them."""
+    """Print the rehearsals of a pipeline, newest first, or one of them."""
     client = connect(args)
     if args.rehearsal is None:
         if args.stop:
@@ -325,7 +325,7 @@ def _rehearse_here(arguments: Namespace) -> int:
 
 
 def _usual_scratch() -> Path:
-    """Return a directory of this user's, in one that is everybody's: nobody else may have made it beforehand."""
+    """Return a directory of this user in a shared one, refusing one that another user has created."""
     directory = Path(tempfile.gettempdir()) / f"arroyo-rehearsals-{os.getuid()}"
     directory.mkdir(mode=0o700, exist_ok=True)
     found = directory.lstat()
