@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from engine.connectors import source_kind_of
-from engine.connectors.base import HasMovingStart, Table
+from engine.connectors.base import HasMovingStart, Source, Table
 from engine.connectors.secret_values import fill_in
 from engine.values.start_positions import EARLIEST
 
@@ -23,7 +25,18 @@ def sample(table: Table, rows: int) -> Iterator[Chunk]:
     """Yield about that many first rows of a source, unless they are too large. Raise the errors of a run."""
     form = table.format and fill_in(table.format, os.environ)
     table = replace(table, options=fill_in(table.options, os.environ), format=form, start=EARLIEST)
-    source = source_kind_of(table).open(table)
+    kind = source_kind_of(table)
+    if kind.receive is None:
+        yield from _sample(kind.open(table), rows)
+        return
+    from engine.connectors.intake.trial import receive_some  # noqa: PLC0415 - few tests need it
+
+    with TemporaryDirectory() as scratch:
+        receive_some(kind.receive(table), Path(scratch), rows)
+        yield from _sample(kind.open(replace(table, intake=Path(scratch))), rows)
+
+
+def _sample(source: Source, rows: int) -> Iterator[Chunk]:
     partitions = source.partitions()
     first = {partition: source.start(partition) for partition in partitions}
     if isinstance(source, HasMovingStart):

@@ -17,7 +17,7 @@ from moto.server import ThreadedMotoServer
 from engine.connectors.addresses import ALLOWED
 from engine.connectors.base import HasMovingStart, Table
 from engine.connectors.kinesis.connector import KINESIS
-from engine.connectors.kinesis.options import KinesisOptions
+from engine.connectors.kinesis.options import KinesisConnectionOptions, KinesisOptions
 from engine.connectors.testing import SINK_CHECKS, SOURCE_CHECKS, SinkCheck, SourceCheck
 from engine.errors import (
     AddressRefusedError,
@@ -210,14 +210,16 @@ def test_rows_that_no_stream_accepts_are_refused(stream: Stream, tmp_path: Path)
 def test_a_stream_that_is_not_there_is_named(stream: Stream, tmp_path: Path) -> None:
     for_reading, for_writing = (stream.table(way, stream_name="nothing") for way in ("source", "sink"))
 
-    with pytest.raises(SourceRefusedError, match="no stream 'nothing'"):
+    with pytest.raises(SourceRefusedError, match="the stream 'nothing' does not exist"):
         source(for_reading).partitions()
-    with pytest.raises(TargetRefusedError, match="no stream 'nothing'"):
+    with pytest.raises(TargetRefusedError, match="the stream 'nothing' does not exist"):
         take(sink(for_writing, tmp_path), epoch(1), [batch(NUMBERS, (1, "a"))])
     assert KINESIS.probe is not None
-    with pytest.raises(SourceRefusedError, match="no stream 'nothing'"):
+    with pytest.raises(SourceRefusedError, match="the stream 'nothing' does not exist"):
         KINESIS.probe(for_reading.options)
     assert KINESIS.probe(stream.table("source").options) == "the stream has 2 open shards"
+    login = {"aws_region": "us-east-1", "endpoint": stream.endpoint, **KEYS}
+    assert KINESIS.probe(KinesisConnectionOptions.model_validate(login)) == "Kinesis lets it in"
 
 
 def test_a_server_that_is_away_is_an_outage(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ from engine.connectors.base import Table
 from engine.connectors.intake.log import LogWriter, Message
 from engine.connectors.polling_http.options import PollingHttpOptions
 from engine.connectors.polling_http.receiver import PollingReceiver
+from engine.connectors.probing import probe_table
+from engine.connectors.sampling import sample
 from engine.connectors.testing import SOURCE_CHECKS, SourceCheck
 from engine.errors import AddressRefusedError, EngineError, ScriptRefused, SourceRefusedError, SourceUnavailableError
 from engine.spark.run.lifecycle import RunSpec, run_in
@@ -195,3 +197,19 @@ def test_a_refusal_ends_the_run(spark: SparkSession, tmp_path: Path) -> None:
         spec = RunSpec("feed", SCRIPT.format(url=server.url, path=tmp_path / "out.json"), tmp_path / "state")
         with pytest.raises(SourceRefusedError, match="401"):
             run_in(spark, spec, Control())
+
+
+def test_a_test_of_a_table_asks_the_server(tmp_path: Path) -> None:
+    with serving(Answering(Answer(content=b"{}"))) as server:
+        assert probe_table(table("polling_http", NUMBERS, endpoint=server.url), tmp_path) == "the server answers"
+        assert len(server.requests) == 1
+    with pytest.raises(SourceUnavailableError, match="does not answer"):
+        probe_table(table("polling_http", NUMBERS, endpoint=f"http://localhost:{free_port()}"), tmp_path)
+
+
+def test_a_sample_has_the_first_answers() -> None:
+    with serving(Answering(*(Answer(content=b'{"n": %d}' % n) for n in range(9)))) as server:
+        of = table("polling_http", NUMBERS, endpoint=server.url, poll_interval_ms=1)
+        found = [row["n"] for chunk in sample(of, 3) for row in chunk.rows.to_pylist()]
+
+    assert found == [0, 1, 2]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
-from engine.connectors.kinesis.options import KinesisOptions
+from engine.connectors.kinesis.options import KinesisConnectionOptions, KinesisOptions
 from engine.errors import (
     EngineError,
     MissingPackageError,
@@ -51,7 +51,7 @@ _FLEETING = frozenset(
 """Codes of refusals that pass."""
 
 
-def connect(options: KinesisOptions) -> Any:
+def connect(options: KinesisConnectionOptions) -> Any:
     """Return the client for a table. Clients are cached by their options, since creating one is slow. It retries
     throttled requests."""
     if options.endpoint is not None:
@@ -93,37 +93,38 @@ def code_of(error: BaseException) -> str:
 
 @contextmanager
 def errors_explained(
-    options: KinesisOptions,
+    options: KinesisConnectionOptions,
     kind: type[EngineError] = SourceUnavailableError,
     refusal: type[EngineError] = SourceRefusedError,
 ) -> Iterator[None]:
     """Turn an error in the context into one of ours, which contains no key: a `refusal` if the server would answer the
     same again, else of `kind`."""
+    of_stream = f"the stream {options.stream_name!r}" if isinstance(options, KinesisOptions) else "a connection"
     try:
         yield
     except NoRegionError as wrong:
         raise refusal(
-            f"the region of the stream {options.stream_name!r} is not known",
+            f"the region of {of_stream} is not known",
             hint="set 'aws_region', or the variable AWS_REGION where the pipeline runs",
         ) from wrong
     except NoCredentialsError as wrong:
         raise refusal(
-            f"there are no credentials for the stream {options.stream_name!r}",
+            f"there are no credentials for {of_stream}",
             hint="set 'auth.access_key_id' and 'auth.secret_access_key', or give the pipeline a role or a profile",
         ) from wrong
     except (BotoCoreError, ClientError) as wrong:
         if code_of(wrong) == GONE:
             raise refusal(
-                f"there is no stream {options.stream_name!r}: {message_of(wrong)}",
+                f"{of_stream} does not exist: {message_of(wrong)}",
                 hint="check 'stream_name' and 'aws_region'",
             ) from wrong
         if _is_refusal(wrong):
             raise refusal(
-                f"Kinesis refuses a request for the stream {options.stream_name!r}: {message_of(wrong)}",
+                f"Kinesis refuses a request for {of_stream}: {message_of(wrong)}",
                 hint="check the credentials and what they allow, and that the stream was not created again",
             ) from wrong
         raise kind(
-            f"Kinesis does not answer for the stream {options.stream_name!r}: {message_of(wrong)}",
+            f"Kinesis does not answer for {of_stream}: {message_of(wrong)}",
             hint="check that the endpoint is right and can be reached from here",
         ) from wrong
 
@@ -136,9 +137,12 @@ def _is_refusal(error: Exception) -> bool:
     return 400 <= status < 500 and status not in (408, 429) and code_of(error) not in _FLEETING
 
 
-def probe_stream(options: KinesisOptions) -> str:
-    """Describe a stream, or raise the error that a source would. Without a stream, only the login is checked."""
+def probe_stream(options: KinesisConnectionOptions) -> str:
+    """Describe a stream, or that a connection without one is let in. Fail as a source would."""
     with errors_explained(options):
+        if not isinstance(options, KinesisOptions):
+            connect(options).list_streams(Limit=1)
+            return "Kinesis lets it in"
         summary = connect(options).describe_stream_summary(StreamName=options.stream_name)
     count = summary["StreamDescriptionSummary"]["OpenShardCount"]
     return f"the stream has {count} open shard{'s' * (count != 1)}"

@@ -8,7 +8,7 @@ from engine.connectors.base import Options, SinkContext, Table
 from engine.connectors.kinds import Connector, SinkKind, SourceKind
 from engine.connectors.kinesis.options import (
     METADATA,
-    KinesisOptions,
+    KinesisConnectionOptions,
     KinesisSinkOptions,
     KinesisSourceOptions,
     check_table,
@@ -48,7 +48,7 @@ def _declared_start(options: Options) -> StartWord:
 def _probe(options: Options) -> str:
     from engine.connectors.kinesis.client import probe_stream  # noqa: PLC0415 - see `_open_source`
 
-    assert isinstance(options, KinesisOptions)
+    assert isinstance(options, KinesisConnectionOptions)
     return probe_stream(options)
 
 
@@ -89,7 +89,7 @@ KINESIS = Connector(
             "job, or is left out with `bad_data = 'drop'` and kept with `bad_data = 'dead_letter'`.",
         ),
     ),
-    connection=KinesisOptions,
+    connection=KinesisConnectionOptions,
     carries=frozenset({RecordKind.JSON, RecordKind.TEXT, RecordKind.BYTES}),
     default_format="json",
     metadata=METADATA,

@@ -23,11 +23,10 @@ MAX_KEY = 256
 """Limits of Kinesis for one PutRecords request: records, their bytes with keys, bytes of a record, letters of a key."""
 
 
-class KinesisOptions(Options):
-    """Stream, region and login. Options that are not set are looked up like AWS's own tools do: the variables AWS_*,
+class KinesisConnectionOptions(Options):
+    """Region and login. Options that are not set are looked up like AWS's own tools do: the variables AWS_*,
     files, roles."""
 
-    stream_name: str = Option(pattern="^[A-Za-z0-9_.-]{1,128}$", description="Name of the stream; it must exist.")
     aws_region: str | None = Option(None, description="AWS region of the stream. The default is that of the process.")
     endpoint: WebUrl | None = Option(
         None, description="URL of the server, if it is not Amazon's own. The default is `AWS_ENDPOINT_URL`."
@@ -45,12 +44,18 @@ class KinesisOptions(Options):
     )
 
     @model_validator(mode="after")
-    def _key_is_whole(self) -> KinesisOptions:
+    def _key_is_whole(self) -> KinesisConnectionOptions:
         if (self.access_key_id is None) != (self.secret_access_key is None):
             raise ValueError("'auth.access_key_id' and 'auth.secret_access_key' go together")
         if self.session_token is not None and self.access_key_id is None:
             raise ValueError("'auth.session_token' needs 'auth.access_key_id'")
         return self
+
+
+class KinesisOptions(KinesisConnectionOptions):
+    """Stream, region and login."""
+
+    stream_name: str = Option(pattern="^[A-Za-z0-9_.-]{1,128}$", description="Name of the stream; it must exist.")
 
 
 def _start_text(text: str) -> str:
