@@ -30,7 +30,7 @@ def test_a_length_of_time_is_read(text: str, expected: timedelta) -> None:
 @pytest.mark.parametrize(
     "text", ["1 month", "2 years", "1 quarter", "5", "", " ", "five seconds", "5 parsecs", "1 second x"]
 )
-def test_what_has_no_fixed_length_is_refused(text: str) -> None:
+def test_intervals_without_a_fixed_length_are_refused(text: str) -> None:
     with pytest.raises(DurationError):
         read_duration(text)
 

@@ -55,5 +55,5 @@ def test_a_source_goes_on_from_the_place_that_it_was_at(before: str, after: str,
     assert compare(program(before), program(after)).sources == numbers
 
 
-def test_a_table_that_begins_anew_goes_on_from_nowhere() -> None:
+def test_a_table_that_is_read_from_the_start_has_no_predecessor() -> None:
     assert compare(program(JOIN), program(JOIN), reset=["t"]).sources == {1: 1}

@@ -55,7 +55,7 @@ def test_a_comment_has_a_table_in_which_nothing_is_markup() -> None:
     assert lines[-1].count("|") == 5
 
 
-def test_whoever_accepts_a_plan_accepts_every_word_of_it() -> None:
+def test_the_id_of_a_plan_covers_every_word_of_it() -> None:
     others = [
         replace(PLAN, before="f0"),
         replace(PLAN, after="f3"),

@@ -59,7 +59,7 @@ def test_sums_of_wider_numbers_go_on(script: str) -> None:
         ("INT", "BIGINT", "max(CASE WHEN n > 3 THEN n ELSE 0 END)", ("0",)),
     ],
 )
-def test_what_windows_keep_is_cast_column_by_column(old: str, new: str, call: str, origins: tuple[str, ...]) -> None:
+def test_window_state_is_cast_column_by_column(old: str, new: str, call: str, origins: tuple[str, ...]) -> None:
     plan = widened(NUMBERS.format(key="user", call=call, where=" WHERE n IS NOT NULL"), old, new)
 
     assert changes(plan) == [Change.STATE_MIGRATED]

@@ -19,7 +19,7 @@ def test_a_script_with_a_mark_is_the_same_one() -> None:
     assert compile_script("\ufeff" + SCRIPT).fingerprint == compile_script(SCRIPT).fingerprint
 
 
-def test_what_is_wrong_is_found_where_it_stands() -> None:
+def test_errors_have_their_position_despite_a_byte_order_mark() -> None:
     with pytest.raises(ScriptRefused) as refused:
         compile_script("\ufeff" + SCRIPT.replace("event_rate = 10", "event_rate = 10, x = 1"))
 

@@ -39,7 +39,7 @@ def test_a_script_is_refused_with_all_errors_of_its_head(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", those(*MARKS), ids=lambda case: case.name)
-def test_what_is_not_done_is_refused_and_not_misread(case: Case) -> None:
+def test_unsupported_sql_is_refused_and_not_misread(case: Case) -> None:
     with pytest.raises(ScriptRefused):
         compiled(case)
 

@@ -19,7 +19,7 @@ TABLE = "CREATE TABLE o WITH (connector = 'impulse', event_rate = 10);\n"
         ("SELECT uper('a') FROM o", "upper"),
     ],
 )
-def test_the_near_name_is_told(query: str, near: str) -> None:
+def test_an_unknown_name_has_the_nearest_one_as_its_hint(query: str, near: str) -> None:
     with pytest.raises(ScriptRefused) as refused:
         compile_script(TABLE + query)
 

@@ -26,7 +26,7 @@ def has_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("has_links")
-def test_of_several_who_create_a_file_the_first_succeeds(tmp_path: Path) -> None:
+def test_the_first_of_several_creators_of_a_file_succeeds(tmp_path: Path) -> None:
     assert create_durably(tmp_path / "x", b"first")
     assert not create_durably(tmp_path / "x", b"second")
 

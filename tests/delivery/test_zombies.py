@@ -114,7 +114,7 @@ def test_a_restored_run_drops_the_segments_of_the_history_it_left(tmp_path: Path
     assert not segment.exists()
 
 
-def test_what_the_successor_has_published_is_no_abandoned_history(tmp_path: Path) -> None:
+def test_files_of_the_successor_belong_to_no_abandoned_lineage(tmp_path: Path) -> None:
     for number, lineage in [(2, "one"), (3, "one"), (4, "one"), (3, "two"), (4, "two"), (5, "two")]:
         decide_manifest(tmp_path, EpochManifest(lineage, number, "", 1, ()))
 

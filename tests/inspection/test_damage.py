@@ -237,7 +237,7 @@ def test_an_empty_log_of_a_source_is_named(kept: Kept) -> None:
     assert [damage.kind for damage in find_damage(state)] == [Kind.SOURCE_LOG]
 
 
-def test_what_cannot_be_read_at_all_is_named(kept: Kept) -> None:
+def test_an_unreadable_file_is_named(kept: Kept) -> None:
     state = kept("windows")
     (state / "checkpoint/metadata").unlink()
     (state / "checkpoint/metadata").mkdir()

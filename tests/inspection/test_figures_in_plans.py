@@ -29,7 +29,7 @@ def savepoint_with_script(state: Path) -> Path:
 
 
 @pytest.mark.parametrize("place", ["state", "savepoint"])
-def test_rows_and_bytes_are_told_for_each_operator(
+def test_rows_and_bytes_are_shown_for_each_operator(
     kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     state, script = kept("windows"), tmp_path / "new.sql"
@@ -94,7 +94,7 @@ def test_a_state_that_is_being_swapped_is_not_taken_for_none(kept: Kept) -> None
         plan_upgrade(state, WITHOUT_HOPS, (), Upgrade())
 
 
-def test_of_a_state_that_cannot_be_read_nothing_is_told(kept: Kept) -> None:
+def test_an_unreadable_state_has_no_figures(kept: Kept) -> None:
     state = kept("updating_joins")
     program = compile_running(query_of_state(state))
     for path in (state / "checkpoint/state/0/0").glob("*.zip"):

@@ -125,7 +125,7 @@ def test_verify_wants_one_state_that_exists(tmp_path: Path, capsys: pytest.Captu
     assert run("verify") == 2
 
 
-def test_who_names_no_state_is_told_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_directory_argument_gets_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("show") == 2
     assert "--state-dir" in capsys.readouterr().err
     assert run("ls") == 2

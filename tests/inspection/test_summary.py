@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[Path, tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_of_a_state_of_an_earlier_version_all_is_known(kept: Kept, case: str, tmp_path: Path) -> None:
+def test_the_summary_of_a_state_of_an_earlier_version_is_complete(kept: Kept, case: str, tmp_path: Path) -> None:
     state = kept(case)
     before = contents(state)
 
@@ -65,7 +65,7 @@ def test_operators_have_our_ids_and_kinds(kept: Kept) -> None:
     assert all(operator.id is not None and operator.id.startswith(f"{operator.kind}-") for operator in operators)
 
 
-def test_what_the_script_does_not_say_is_unknown_and_why(kept: Kept) -> None:
+def test_facts_missing_in_the_script_are_unknown_with_a_reason(kept: Kept) -> None:
     state = kept("windows")
     written = json.loads((state / "pipeline.json").read_text())
     (state / "pipeline.json").write_text(json.dumps({**written, "sql": "SELECT 1"}))

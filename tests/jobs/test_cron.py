@@ -51,13 +51,13 @@ def test_an_expression_names_instants(text: str, expected: list[str]) -> None:
     assert instants(read_cron(text, UTC), "2026-01-01T00:00", 3) == expected
 
 
-def test_what_the_clocks_leave_out_comes_later_on_the_same_day() -> None:
+def test_a_skipped_local_time_comes_later_on_the_same_day() -> None:
     cron = read_cron("30 2 * * *", BERLIN)
 
     assert instants(cron, "2026-03-28T00:00", 3) == ["03-28 01:30", "03-29 01:30", "03-30 00:30"]
 
 
-def test_what_the_clocks_show_twice_is_one_instant() -> None:
+def test_a_repeated_local_time_is_one_instant() -> None:
     cron = read_cron("30 2 * * *", BERLIN)
 
     assert instants(cron, "2026-10-24T12:00", 2) == ["10-25 00:30", "10-26 01:30"]
@@ -72,7 +72,7 @@ def test_every_hour_is_every_hour_when_clocks_change(zone: ZoneInfo) -> None:
     assert {later - earlier for earlier, later in pairwise(found)} == {timedelta(minutes=30)}
 
 
-def test_what_is_left_out_around_midnight_comes_once() -> None:
+def test_a_skipped_local_time_around_midnight_comes_once() -> None:
     cron = read_cron("0 0 * * *", AZORES)  # there is no midnight on 2026-03-29
 
     assert instants(cron, "2026-03-27T12:00", 3) == ["03-28 01:00", "03-29 01:00", "03-30 00:00"]
@@ -128,6 +128,6 @@ def test_in_utc_the_instants_are_those_that_croniter_finds() -> None:
         "* * * * 5#2", "* * * foo *", "0 0 30 2 *", "@reboot", "\u0661 * * * *", "1" * 300, "0 " * 200,
     ],
 )  # fmt: skip
-def test_what_names_no_instant_is_refused(text: str) -> None:
+def test_a_cron_expression_without_an_instant_is_refused(text: str) -> None:
     with pytest.raises(RetentionError):
         read_cron(text, UTC)

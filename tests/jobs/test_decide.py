@@ -584,7 +584,7 @@ def test_decision(pipeline: Pipeline, before: Status, observation: Observation, 
 @pytest.mark.parametrize(
     ("pipeline", "before", "observation", "action"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_what_is_decided_is_a_legal_step(
+def test_each_decision_is_a_legal_step(
     pipeline: Pipeline, before: Status, observation: Observation, action: Action
 ) -> None:
     _, after = intend(action, pipeline, before, T0)

@@ -43,7 +43,7 @@ def test_a_start_of_another_job_only_says_so(state: State) -> None:
     assert ask_stop(wanted(stop="checkpoint"), status(state), "none", BY) == wanted()
 
 
-def test_who_asked_for_a_stop_first_is_remembered_until_it_is_to_run() -> None:
+def test_the_first_to_request_a_stop_is_recorded_until_the_next_start() -> None:
     running = status(State.RUNNING)
     stopped = ask_stop(wanted(), running, "checkpoint", BY)
     killed = ask_stop(stopped, running, "force", StopRequest("bob", T0))

@@ -21,7 +21,7 @@ def _link(path: Path, to: Path) -> None:
     os.link(path, to)
 
 
-def test_what_savepoints_share_with_the_state_counts_once_for_the_state(tmp_path: Path) -> None:
+def test_files_shared_by_savepoints_and_state_count_once_for_the_state(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     state = directory.state(FIRST)
     shared = _write(state / "checkpoint" / "state" / "9.delta", 400)

@@ -69,7 +69,7 @@ FAILURES = pytest.mark.parametrize(
 
 
 @FAILURES
-def test_what_goes_wrong_is_said_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
+def test_a_failure_is_reported_with_its_cause(error: Exception, code: str, cause: Cause, tmp_path: Path) -> None:
     assignment = assigned(tmp_path)
     home = Home(assignment, lambda _: None, lambda: None)
 
@@ -119,7 +119,7 @@ def test_a_state_on_which_another_process_works_for_too_long_is_tried_again(
     lock.close()
 
 
-def test_what_nobody_knows_the_cause_of_is_the_doing_of_a_disk_without_room(
+def test_an_unexplained_failure_on_a_full_disk_is_attributed_to_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.driver.main.has_no_room", lambda state: state == tmp_path)

@@ -30,7 +30,7 @@ def assignment(tmp_path: Path, **changes: object) -> Assignment:
         *("http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "LD_LIBRARY_PATH"),
     ],
 )
-def test_what_a_driver_needs_is_inherited(name: str) -> None:
+def test_a_driver_inherits_the_variables_that_it_needs(name: str) -> None:
     assert driver_environment({name: "x"}) == {name: "x"}
 
 
@@ -41,7 +41,7 @@ def test_what_a_driver_needs_is_inherited(name: str) -> None:
         *("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW_CONN_SHOP", "DATABASE_URL", "GITHUB_TOKEN", "SSH_AUTH_SOCK"),
     ],
 )
-def test_what_is_not_its_business_is_not(name: str) -> None:
+def test_a_driver_does_not_inherit_other_variables(name: str) -> None:
     assert driver_environment({name: "x"}, script=SCRIPT) == {}
 
 

@@ -33,7 +33,7 @@ has_started.set()
 """
 
 
-def test_nothing_is_left_that_was_started_before_or_meanwhile() -> None:
+def test_no_process_is_left_that_was_started_before_or_meanwhile() -> None:
     mark = f"test/{secrets.token_hex(8)}"
     environment = {processes.MARK: mark, "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", STARTING], env=environment, start_new_session=True, timeout=60, check=False)

@@ -70,7 +70,7 @@ def mark_of(name: str) -> str:
     return f"{name}/{os.getpid()}"
 
 
-def test_a_fork_drives_its_run_writes_to_its_log_and_its_ending_is_told(forks: ForkedDrivers, tmp_path: Path) -> None:
+def test_a_fork_drives_its_run_writes_to_its_log_and_its_exit_is_reported(forks: ForkedDrivers, tmp_path: Path) -> None:
     driver = forked(forks, tmp_path, "orders", code=3)
 
     until(lambda: processes.born(driver.pid) is None)
@@ -168,7 +168,7 @@ def test_a_mark_that_has_no_room_is_never_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("question", ["ending", "fork"])
-def test_what_a_server_says_too_late_answers_no_other_question(
+def test_a_late_answer_of_the_server_is_not_taken_for_another_one(
     forks: ForkedDrivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     """Else a run would be driven by the fork that was asked for another one."""

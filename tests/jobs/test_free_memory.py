@@ -38,7 +38,7 @@ def test_a_container_has_no_more_than_it_may_hold(proc: Path, maximum: object, f
     assert free_memory(proc, groups) == free
 
 
-def test_so_has_one_of_the_older_kind(proc: Path) -> None:
+def test_a_container_of_cgroup_v1_limits_free_memory(proc: Path) -> None:
     stat = f"inactive_file 7\ntotal_inactive_file {GIB}"
     figures = {"limit_in_bytes": 4 * GIB, "usage_in_bytes": 2 * GIB, "stat": stat}
     groups = write(proc / "g", {f"memory/memory.{name}": content for name, content in figures.items()})
@@ -46,6 +46,6 @@ def test_so_has_one_of_the_older_kind(proc: Path) -> None:
     assert free_memory(proc, groups) == 3 * GIB
 
 
-def test_what_is_not_said_is_none(tmp_path: Path) -> None:
+def test_unreported_free_memory_is_zero_or_none(tmp_path: Path) -> None:
     assert free_memory(tmp_path, tmp_path) == 0
     assert known_free_memory(tmp_path, tmp_path) is None

@@ -39,7 +39,7 @@ def test_a_gate_is_passed_once_its_sinks_are_complete_up_to_it(
     assert is_passed(Gate(past, table, by), at(counts=COUNTS, later=LATER)) is passed
 
 
-def test_nothing_is_passed_before_anything_is_known() -> None:
+def test_no_gate_is_passed_before_progress_is_known() -> None:
     assert not is_passed(Gate(EDGE), Progress())
     assert not is_passed(Gate(EDGE, "counts"), Progress())
     assert not is_passed(Gate(EDGE), Progress(7, SETTLED)), "reported by a driver of an earlier version"

@@ -41,6 +41,6 @@ def test_settings_say_what_history_is_read() -> None:
         {"partial_windows": "on"},
     ],
 )
-def test_what_no_run_would_heed_is_refused(texts: dict[str, str]) -> None:
+def test_backfill_settings_without_effect_are_refused(texts: dict[str, str]) -> None:
     with pytest.raises((SettingError, BackfillError)):
         read_run_settings(texts)

@@ -147,7 +147,7 @@ def test_every_epoch_is_reported_even_if_the_control_plane_was_away(control_plan
     assert {1, 2} <= set(epochs)
 
 
-def test_what_the_run_uses_is_measured_now_and_then(
+def test_resource_use_of_the_run_is_measured_periodically(
     control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver = Driver(control_plane)

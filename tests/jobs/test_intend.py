@@ -96,7 +96,7 @@ def test_a_stopped_job_has_a_clean_slate() -> None:
     assert (after.state, after.failures, after.retry_at) == (State.STOPPED, 0, None)
 
 
-def test_a_state_that_was_laid_out_anew_has_its_new_width() -> None:
+def test_a_repartitioned_state_has_its_new_parallelism() -> None:
     _, after = intend(AcceptMaintenance(Repartition(2)), wanted(parallelism=2), status(State.RESCALING), LATER)
 
     assert (after.state, after.parallelism) == (State.SCHEDULING, 2)

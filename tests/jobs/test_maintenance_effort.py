@@ -50,7 +50,7 @@ def test_work_comes_on_by_computing_and_by_reading_and_writing(tmp_path: Path) -
     assert still_after(900, second, 0) == 598
 
 
-def test_work_that_comes_on_for_ever_grows_old_all_the_same(tmp_path: Path) -> None:
+def test_work_that_always_progresses_reaches_its_limit_nevertheless(tmp_path: Path) -> None:
     now, second = [50.0], os.sysconf("SC_CLK_TCK")
     put(tmp_path, 10, 1, 0)
     liveness = Liveness(10, LIMIT, clock=lambda: now[0], proc=tmp_path)

@@ -38,7 +38,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_each_bucket_is_told_once_in_order_whatever_happens(steps: Sequence[Step]) -> None:
+def test_each_time_bucket_is_delivered_once_and_in_order(steps: Sequence[Step]) -> None:
     """The state is what a store keeps, so that each round is also one after a restart. The oracle counts hours."""
     closed_until, true, opened = T0, set[int](), set[int]()
     void = set[int]()
@@ -79,7 +79,7 @@ def _number(bucket: Bucket) -> int:
     return (bucket.start - T0) // HOUR
 
 
-def test_no_bucket_that_ends_after_until_is_told() -> None:
+def test_no_time_bucket_that_ends_after_until_is_delivered() -> None:
     told, _ = next_told(consumer(T0 + 1.5 * HOUR), History(), T0 + 9 * HOUR, T0 + 9 * HOUR, 100)
 
     assert [each.bucket.start for each in told] == [T0]
@@ -88,7 +88,7 @@ def test_no_bucket_that_ends_after_until_is_told() -> None:
 @pytest.mark.parametrize(
     ("start", "reached", "expected"), [(None, None, 5), (None, 3, 3), (None, 9, 5), (2, 9, 2), (7, None, 7)]
 )
-def test_a_consumer_begins_with_what_is_not_complete_or_where_it_is_told(
+def test_a_consumer_starts_at_the_first_incomplete_bucket_or_at_its_start(
     start: int | None, reached: int | None, expected: int
 ) -> None:
     half = timedelta(minutes=30)
@@ -140,7 +140,7 @@ def test_a_day_is_that_of_its_time_zone() -> None:
         TimeBuckets(timedelta(days=9999)),
     ],
 )
-def test_what_divides_no_time_is_refused(buckets: TimeBuckets) -> None:
+def test_an_invalid_division_into_time_buckets_is_refused(buckets: TimeBuckets) -> None:
     with pytest.raises(PartitionError):
         check_buckets(buckets)
 

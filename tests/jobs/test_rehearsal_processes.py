@@ -50,7 +50,7 @@ def born(folder: RehearsalFolder) -> str | None:
     return processes.born(int((folder.read_step() or "").split()[0]))
 
 
-def test_it_ends_with_all_that_it_has_started_and_leaves_nothing(
+def test_a_rehearsal_ends_with_its_child_processes_and_files(
     begin: Callable[[], tuple[LocalRehearsers, str, RehearsalFolder]],
 ) -> None:
     player, name, folder = begin()
@@ -91,7 +91,7 @@ def test_a_number_that_was_given_to_another_process_is_not_it(tmp_path: Path) ->
     assert not player.is_alive(name)
 
 
-def test_it_has_the_secrets_of_its_pipeline_and_not_those_of_the_control_plane(
+def test_a_rehearsal_has_the_secrets_of_its_pipeline_and_not_those_of_the_control_plane(
     begin: Callable[[], tuple[LocalRehearsers, str, RehearsalFolder]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARROYO_TOKEN", "of the control plane")

@@ -117,14 +117,14 @@ def test_a_clock_that_is_set_back_neither_ages_nor_reorders_anything() -> None:
     assert reasons(set_back, now, keep_last=1)["d"] == "it is the newest"
 
 
-def test_of_those_of_the_same_moment_the_later_one_counts() -> None:
+def test_the_later_of_two_savepoints_of_one_instant_counts() -> None:
     together = [held("a 03-04 09:00"), held("b 03-04 09:00"), held("c 03-04 09:00")]
 
     assert left(together, keep_last=2) == "bc"
     assert left(together, daily=7) == "c"
 
 
-def test_what_is_exactly_as_old_as_it_may_be_stays() -> None:
+def test_a_savepoint_of_exactly_the_maximum_age_stays() -> None:
     pair = [held("a 03-03 12:00"), held("b 03-04 09:00")]
 
     assert left(pair, max_age=timedelta(days=1)) == "ab"

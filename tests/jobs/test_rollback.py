@@ -30,7 +30,7 @@ def test_a_version_goes_on_from_the_state_that_the_next_plan_has_found(
     assert way_back(current, to, plans, SAVED) == way
 
 
-def test_what_was_rolled_back_is_brought_back_by_another_rollback() -> None:
+def test_another_rollback_undoes_a_rollback() -> None:
     saved = [SavedState("sp_2", 2, 1), SavedState("sp_3", 3, 2)]
 
     assert way_back(3, None, {1: "a", 2: "b", 3: "a"}, saved) == WayBack(2, "sp_3")

@@ -147,7 +147,7 @@ def test_a_failure_is_a_line_with_its_code(written: Written) -> None:
     ]
 
 
-def test_what_others_log_is_named_and_a_traceback_stays_in_its_line(written: Written) -> None:
+def test_log_records_of_other_packages_have_their_source_and_a_traceback_stays_in_its_line(written: Written) -> None:
     logging.getLogger("kafka.conn").warning("lost")
     try:
         raise ValueError("broken")
@@ -158,7 +158,7 @@ def test_what_others_log_is_named_and_a_traceback_stays_in_its_line(written: Wri
     assert written.lines[1]["trace"].endswith("ValueError: broken")
 
 
-def test_warnings_of_spark_are_told_once_in_our_words(written: Written) -> None:
+def test_warnings_of_spark_are_logged_once_in_our_words(written: Written) -> None:
     behind = "Current batch is falling behind. The trigger interval is {} milliseconds, but spent {} milliseconds"
     written.warn(
         f"WARN ProcessingTimeExecutor: {behind.format(1000, 4000)}",

@@ -109,7 +109,9 @@ def test_another_runner_finds_the_process_that_holds_the_lock(
     assert second_runner.find(replace(RUN, generation=2)) is None
 
 
-def test_what_a_dead_driver_has_started_is_seen_and_killed(started: Callable[[str], tuple[LocalRunner, Run]]) -> None:
+def test_child_processes_of_a_dead_driver_are_found_and_killed(
+    started: Callable[[str], tuple[LocalRunner, Run]],
+) -> None:
     runner, run = started(LEAVES)
     until(lambda: runner.look(run), Process.ORPHANED)
 

@@ -51,12 +51,12 @@ def test_an_instant_is_met_or_caught_up_once(due: str, now: str, expected: Step)
     assert step(due, now) == expected
 
 
-def test_none_is_taken_of_a_pipeline_that_rests() -> None:
+def test_no_scheduled_savepoint_is_taken_of_a_stopped_pipeline() -> None:
     assert step("05 06:00", "05 06:00", RESTS) == LeaveOut(at("05 06:00"), RESTS.reason)
     assert step("05 06:00", "05 08:10", RESTS) == LeaveOut(at("05 08:00"), RESTS.reason)
 
 
-def test_what_passes_is_waited_for_until_the_next_instant() -> None:
+def test_a_temporary_hindrance_is_waited_out_until_the_next_instant() -> None:
     assert step("05 06:00", "05 06:59", RECOVERS) == Wait()
     assert step("05 06:00", "05 07:00", RECOVERS) == LeaveOut(at("05 06:00"), RECOVERS.reason, at("05 07:00"))
 
@@ -87,7 +87,7 @@ def test_windows_and_instants_are_those_of_the_zone() -> None:
 @pytest.mark.parametrize(
     "window", ["", "9-17", "09:00", "09:00-09:00", "25:00-26:00", "09:60-10:00", "24:00-01:00", "foo 09:00-10:00"]
 )
-def test_what_is_no_window_is_refused(window: str) -> None:
+def test_an_invalid_blackout_window_is_refused(window: str) -> None:
     with pytest.raises(RetentionError):
         read_timetable(Schedule("0 0 * * *", blackout=(window,)))
 

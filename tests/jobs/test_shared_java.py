@@ -196,7 +196,7 @@ def test_one_that_was_killed_while_it_waited_for_its_door_keeps_no_lock(
     until(lambda: not processes.is_locked(serving.lock("a")))
 
 
-def test_who_cannot_be_let_in_is_told_why_and_that_it_is_no_outage(
+def test_a_tenant_that_is_refused_gets_the_reason_as_no_outage(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(java: FakeJava, name: str, log: Path) -> FakeDoor:
@@ -212,7 +212,9 @@ def test_who_cannot_be_let_in_is_told_why_and_that_it_is_no_outage(
     assert cause_of(met.value) is Cause.UNKNOWN
 
 
-def test_who_cannot_be_let_in_for_want_of_room_is_told_that(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tenant_that_is_refused_for_lack_of_room_gets_that_reason(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(lock: Path, pid: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -226,7 +228,7 @@ def test_who_cannot_be_let_in_for_want_of_room_is_told_that(serving: Serving, mo
     until(lambda: not processes.is_locked(serving.lock("orders")))
 
 
-def test_what_does_not_end_is_ended_with_java_and_all_are_told_why(serving: Serving) -> None:
+def test_work_that_does_not_end_is_ended_with_the_jvm_and_all_tenants_get_the_reason(serving: Serving) -> None:
     place, other = serving.lodger("a"), serving.lodger("b")
     serving.java.doors["a"].can_close = False
     serving.java.doors["a"].may_close.set()
@@ -327,7 +329,7 @@ time.sleep(60)
     assert len(lines) == 2
 
 
-def test_those_share_who_want_the_same_and_have_the_same_around_them(tmp_path: Path) -> None:
+def test_drivers_with_equal_settings_and_environments_share_a_jvm(tmp_path: Path) -> None:
     def directory(wish: JavaWish = WISH, **more: str) -> Path:
         return host_directory(tmp_path, wish, host_environment({"PATH": "/bin", **more}))
 
@@ -461,7 +463,7 @@ def test_java_of_a_host_that_was_killed_with_its_driver_is_ended_by_who_has_the_
     assert java.wait(30) == -signal.SIGKILL
 
 
-def test_nobody_is_at_work_once_such_a_java_is_gone(serving: Serving, java: subprocess.Popen[bytes]) -> None:
+def test_no_work_is_left_once_the_stale_jvm_is_gone(serving: Serving, java: subprocess.Popen[bytes]) -> None:
     """Whoever asks, to copy or to remove what the pipeline has, is no driver and takes no lock."""
     serving.java.pid = java.pid
     lock = serving.lock("a")
@@ -563,7 +565,7 @@ def test_a_java_that_does_not_answer_is_not_waited_for_without_end(monkeypatch: 
     lodger.goes_on.set()
 
 
-def test_what_cannot_be_told_to_end_for_want_of_threads_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_cannot_be_stopped_for_lack_of_threads_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the host would say that it has, and keep the lock of the pipeline for ever."""
 
     def fail(thread: threading.Thread) -> None:
@@ -590,12 +592,12 @@ def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_i
     assert lodger.closed.wait(30)
 
 
-def test_what_a_call_into_java_raises_is_raised() -> None:
+def test_an_error_of_a_call_into_the_jvm_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         answer_within(timedelta(seconds=30), lambda: 1 // 0)
 
 
-def test_who_comes_after_a_host_that_was_killed_ends_what_it_has_left(tmp_path: Path) -> None:
+def test_the_successor_of_a_killed_host_ends_its_leftovers(tmp_path: Path) -> None:
     directory = tmp_path / "hosts" / uuid.uuid4().hex  # its name is the mark, which must be nobody else's here
     environment = {**os.environ, processes.MARK: host_mark(directory)}
     remains = subprocess.Popen(["sleep", "600"], env=environment)

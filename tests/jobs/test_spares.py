@@ -139,7 +139,7 @@ def test_a_run_gets_the_process_in_reserve_and_its_secrets_go_through_no_file(re
     assert b"hush" not in DataDirectory(reserve.root).assignment(ID, 1).read_bytes()
 
 
-def test_what_a_spare_has_started_belongs_to_its_run(reserve: Reserve) -> None:
+def test_child_processes_of_a_spare_belong_to_its_run(reserve: Reserve) -> None:
     reserve.of("os._exit(0)")
     directory = reserve.warm()
     holder = reserve.runner.launch(reserve.assignment())
@@ -217,7 +217,7 @@ def test_the_next_one_comes_when_nothing_was_started_for_a_while(reserve: Reserv
     assert len(reserve.directories()) == 2
 
 
-def test_none_is_started_where_memory_is_short(reserve: Reserve) -> None:
+def test_no_spare_is_started_if_memory_is_short(reserve: Reserve) -> None:
     reserve.memory = 2**30
 
     reserve.pass_time()

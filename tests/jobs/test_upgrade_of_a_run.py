@@ -14,5 +14,5 @@ WISH = Upgrade(("a",), ("b",), "88aa", "sp_1", 3, "f", is_fork=True, repeated=("
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(StateUpgrade)])
-def test_a_run_is_told_all_that_it_heeds_of_an_upgrade(name: str) -> None:
+def test_a_run_gets_all_settings_of_an_upgrade(name: str) -> None:
     assert getattr(state_upgrade(WISH), name) == getattr(WISH, name)

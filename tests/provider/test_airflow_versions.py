@@ -28,7 +28,7 @@ def test_an_older_airflow_gives_the_place_where_it_was(monkeypatch: pytest.Monke
     assert airflow_versions.conf is conf
 
 
-def test_what_an_older_airflow_lacks_is_replaced_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_missing_in_an_older_airflow_are_replaced_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(airflow_versions, "_PLACES", dict.fromkeys(("NEVER_EXPIRE", "conf"), ("airflow.not_there",)))
     for name in ("NEVER_EXPIRE", "conf"):
         monkeypatch.delitem(vars(airflow_versions), name, raising=False)

@@ -195,7 +195,7 @@ def test_a_token_that_is_revoked_ends_all_waits() -> None:
     assert all(isinstance(event, Broken | RefusedError) for event in play(story))
 
 
-def test_nothing_is_left_once_nobody_waits() -> None:
+def test_no_stream_is_left_once_the_last_wait_ends() -> None:
     async def story(plane: StreamingPlane) -> Any:
         plane.passed = {"clicks"}
         await wait_for(plane, gate("clicks"))

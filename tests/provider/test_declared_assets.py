@@ -100,7 +100,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
-def test_what_is_read_off_the_text_is_what_the_control_plane_reads_off_the_plan(script: str) -> None:
+def test_locations_read_from_the_text_equal_those_of_the_plan(script: str) -> None:
     uses = json.loads(plan_query(script, []).graph or "")["tables"]
 
     places = places_of(script)
@@ -123,13 +123,13 @@ def test_what_is_read_off_the_text_is_what_the_control_plane_reads_off_the_plan(
         ("INSERT INTO", "{% if params.writes %} INSERT INTO", Places()),
     ],
 )
-def test_what_is_not_known_before_the_task_runs_is_left_out(change: str, to: str, known: Places) -> None:
+def test_locations_unknown_before_the_task_runs_are_left_out(change: str, to: str, known: Places) -> None:
     assert change in SCRIPT
     assert places_of(SCRIPT.replace(change, to)) == known
 
 
 @pytest.mark.parametrize("script", ["", "CREATE TABLE", "CREATE TABLE t WITH (", "'", "INSERT INTO", ";;", "((", "))"])
-def test_what_is_no_script_declares_nothing(script: str) -> None:
+def test_an_invalid_script_declares_nothing(script: str) -> None:
     assert places_of(script) == Places()
 
 
@@ -214,7 +214,7 @@ def test_a_task_that_is_given_assets_has_those_and_no_others(given: dict[str, An
 
 @pytest.mark.parametrize("given", [{"outlets": [Asset("mine")]}, {"inlets": []}])
 @pytest.mark.parametrize("kind", [StreamingSqlOperator, StreamBackfillOperator])
-def test_what_a_dag_gives_all_its_tasks_is_given(given: dict[str, Any], kind: type[StreamingSqlOperator]) -> None:
+def test_default_args_of_the_dag_apply(given: dict[str, Any], kind: type[StreamingSqlOperator]) -> None:
     with DAG("d", schedule=None, default_args=given):
         task = kind(task_id="t", pipeline="counts", sql=SCRIPT, declare_assets=True)
 
@@ -363,7 +363,7 @@ def test_a_place_that_the_control_plane_does_not_confirm_gets_no_event(
 
 
 @pytest.mark.parametrize("opening", ["/*", "{{", "{#", "'", '"'])
-def test_what_is_not_closed_is_the_rest_and_is_not_looked_through_again(opening: str) -> None:
+def test_an_unclosed_token_extends_to_the_end_and_is_read_once(opening: str) -> None:
     script = "INSERT INTO written SELECT a FROM " + opening + "/* {{ {# " * 500
 
     *_, last = script_places._TOKEN.finditer(script)

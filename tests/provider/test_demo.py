@@ -61,7 +61,7 @@ def test_an_interrupt_while_airflow_starts_leaves_nothing_running(
     assert ended == [folder, "control plane"]
 
 
-def test_what_is_kept_ends_also_when_the_first_of_it_was_killed(tmp_path: Path) -> None:
+def test_a_kept_demo_ends_even_if_its_first_process_was_killed(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     first = subprocess.Popen(
         ["/bin/sh", "-c", "sleep 600 & echo $!; wait"],

@@ -220,7 +220,7 @@ def test_the_first_try_of_a_task_starts_what_is_stopped(plane: FakeControlPlane,
     assert airflow_run.execute(deploy())["state"] == "Running"
 
 
-def test_a_retry_does_not_make_a_deleted_pipeline_anew(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_a_retry_does_not_recreate_a_deleted_pipeline(plane: FakeControlPlane, airflow_run: Run) -> None:
     airflow_run.execute(deploy())
     plane.pipelines.clear()
 
@@ -233,7 +233,7 @@ def test_a_retry_does_not_make_a_deleted_pipeline_anew(plane: FakeControlPlane, 
     assert len(plane.matching_requests("PUT")) == 2
 
 
-def test_what_a_task_leaves_out_is_not_sent(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_omitted_settings_of_a_task_are_not_sent(plane: FakeControlPlane, airflow_run: Run) -> None:
     airflow_run.execute(deploy(wait_for="none"))
     airflow_run.execute(deploy(wait_for="none", task_id="other", settings={}, udfs=[], parallelism=2))
 

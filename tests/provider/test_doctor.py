@@ -221,7 +221,7 @@ def test_a_long_wait_is_not_to_hold_a_worker(arguments: str, holds: bool, tmp_pa
     assert found(tmp_path, text + constants) == [(0, "dag.held_worker")] * holds
 
 
-def test_what_default_args_say_counts(tmp_path: Path) -> None:
+def test_default_args_count(tmp_path: Path) -> None:
     dag = "schedule='@daily', default_args={'mode': 'poke'}"
 
     assert found(tmp_path, gate("past='{{ ts }}'", dag)) == [(2, "dag.held_worker")]
@@ -502,7 +502,7 @@ def test_our_own_examples_have_no_traps() -> None:
         "0 24 * * *",
     ],
 )
-def test_of_a_schedule_that_is_not_understood_nothing_is_said(text: str) -> None:
+def test_an_unknown_schedule_gives_no_finding(text: str) -> None:
     assert read_schedule(NOTHING, ast.Constant(text)) is None
 
 

@@ -44,7 +44,7 @@ def test_a_length_is_a_timedelta_seconds_or_a_text(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [True, None, "", "soon", "-1", "5 parsecs", float("nan"), float("inf"), 1e300, []])
-def test_what_is_no_length_is_refused_by_the_name_of_its_parameter(value: Any) -> None:
+def test_an_invalid_duration_is_refused_with_the_name_of_its_parameter(value: Any) -> None:
     with pytest.raises(ValueError, match=r"^limit is "):
         to_duration(value, "limit")
 

@@ -55,7 +55,7 @@ def test_a_missing_control_plane_is_started_and_a_living_one_adopted(data_dir: P
     assert len(_starts(data_dir)) == 1
 
 
-def test_a_start_is_told_in_the_log_from_its_first_moment(
+def test_a_start_is_logged_from_its_beginning(
     data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "_SAY_EVERY", 0.0)

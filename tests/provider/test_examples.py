@@ -60,7 +60,7 @@ def test_an_example_is_tried_again_when_a_worker_dies(example: str) -> None:
     assert all(task.retries for task in read(example).tasks)
 
 
-def test_what_is_no_dag_is_not_read_as_one() -> None:
+def test_a_file_without_a_dag_is_not_read_as_one() -> None:
     ignored = (FOLDER / ".airflowignore").read_text().split()
 
     assert ignored == ["demo*"]

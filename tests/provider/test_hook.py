@@ -139,7 +139,7 @@ def test_any_name_can_be_asked_for(plane: FakeControlPlane, name: str) -> None:
     assert ArroyoHook().send(calls.get_pipeline(name)).name == name
 
 
-def test_what_no_address_can_hold_is_refused_before_anything_is_sent(plane: FakeControlPlane) -> None:
+def test_an_impossible_address_is_refused_before_anything_is_sent(plane: FakeControlPlane) -> None:
     with pytest.raises(RefusedError, match="'a/b' is not a name"):
         calls.get_pipeline("a/b")
 

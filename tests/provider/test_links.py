@@ -63,7 +63,7 @@ def test_a_pipeline_that_is_written_out_is_opened_before_anything_is_noted(
     assert opened(WatermarkSensor(task_id="a_task", pipeline=pipeline, past="2026-01-01T00:00:00Z")) == where
 
 
-def test_what_is_noted_is_what_is_opened(noted: Noted) -> None:
+def test_the_stored_link_is_the_one_that_opens(noted: Noted) -> None:
     noted.links = {"a task": "/there"}
 
     assert opened(CheckpointSensor(task_id="a_task", pipeline="clicks")) == "/there"

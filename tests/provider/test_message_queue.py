@@ -56,7 +56,7 @@ def test_a_queue_says_all_that_a_trigger_takes() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "arroyo", "arroyo+ftp", "kafka"])
-def test_what_is_of_others_is_left_to_them(scheme: str) -> None:
+def test_queues_of_other_schemes_are_ignored(scheme: str) -> None:
     assert not QUEUES.scheme_matches(scheme)
     assert not QUEUES.queue_matches(f"{scheme}://arroyo_default/orders")
 
@@ -79,7 +79,7 @@ def test_a_queue_that_cannot_be_is_refused_without_its_secrets(queue: str, words
     assert "secret" not in str(refused.value)
 
 
-def test_what_is_said_twice_is_refused() -> None:
+def test_a_setting_given_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="consumer is set both in the queue's URI and as an argument"):
         trigger("arroyo+http://arroyo_default/orders?every=1 hour&consumer=c", consumer="d")
 

@@ -45,7 +45,7 @@ def asked(plane: FakeControlPlane) -> list[str]:
     ]
 
 
-def test_it_goes_step_by_step_and_is_released_here_before_it_starts_there(
+def test_a_pipeline_is_released_here_before_it_starts_there(
     plane: FakeControlPlane, there: FakeControlPlane, airflow_run: Run
 ) -> None:
     plane.add("clicks")
@@ -104,7 +104,7 @@ def test_a_task_that_is_cleared_once_all_is_over_does_nothing(
     assert asked(plane) + asked(there) == before
 
 
-def test_what_would_not_be_let_in_is_refused_before_it_stops(
+def test_a_pipeline_that_would_not_be_accepted_is_refused_before_it_stops(
     plane: FakeControlPlane, there: FakeControlPlane, airflow_run: Run
 ) -> None:
     plane.add("clicks")
@@ -124,7 +124,7 @@ def test_what_would_not_be_let_in_is_refused_before_it_stops(
         ("there", "refusal", "pipeline.target_taken", True),
     ],
 )
-def test_what_fails_before_the_release_is_taken_back(
+def test_a_move_that_fails_before_the_release_is_undone(
     plane: FakeControlPlane,
     there: FakeControlPlane,
     airflow_run: Run,
@@ -188,7 +188,7 @@ def test_a_pipeline_that_failed_instead_of_stopping_stays(
     assert plane.moves.departures == {}
 
 
-def test_what_was_released_is_never_taken_back(
+def test_a_released_pipeline_is_never_taken_back(
     plane: FakeControlPlane, there: FakeControlPlane, airflow_run: Run
 ) -> None:
     plane.add("clicks")
@@ -201,7 +201,7 @@ def test_what_was_released_is_never_taken_back(
     assert not plane.matching_requests("DELETE")
 
 
-def test_what_another_one_has_released_meanwhile_is_not_taken_back(
+def test_a_pipeline_that_another_task_has_released_meanwhile_is_not_taken_back(
     plane: FakeControlPlane, there: FakeControlPlane, airflow_run: Run
 ) -> None:
     plane.add("clicks")

@@ -44,7 +44,7 @@ def test_the_snippet_that_a_page_ends_in_makes_tasks_of_ours(page: Path) -> None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_stands_on_our_side_of_the_table_is_there(page: Path) -> None:
+def test_the_features_that_the_comparison_claims_exist(page: Path) -> None:
     ours = "\n".join(row.split(" | ")[1] for row in page.read_text().splitlines() if row.startswith("| "))
     classes = _tasks()
 

@@ -198,7 +198,7 @@ def test_an_hour_that_rows_came_late_for_is_handed_on_again_where_that_is_wanted
     assert not any(event.extra["voided"] for event in feed.events)
 
 
-def test_a_consumer_that_was_made_anew_is_another_one(plane: FakeControlPlane, feed: Feed) -> None:
+def test_a_recreated_consumer_is_another_one(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 2)
     feed.take()
     feed.take()
@@ -243,7 +243,7 @@ def test_a_wait_ends_when_its_time_is_over(plane: FakeControlPlane, feed: Feed) 
         feed.take(wait_timeout=timedelta(0))
 
 
-def test_the_time_of_a_wait_does_not_start_anew_with_each_wake(plane: FakeControlPlane, feed: Feed) -> None:
+def test_the_deadline_of_a_wait_does_not_restart_with_each_wake(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 1)
     feed.take()
     waiting = task(deferrable=True, wait_timeout=HOUR)

@@ -85,7 +85,7 @@ def test_a_task_that_fails_tells_what_its_pipeline_has_failed_at(plane: FakeCont
     )
 
 
-def test_one_that_runs_is_told_with_its_lag_and_how_far_it_is_complete(plane: FakeControlPlane) -> None:
+def test_a_running_pipeline_is_reported_with_its_lag_and_progress(plane: FakeControlPlane) -> None:
     behind(plane, 13)
     told = Telling()
 
@@ -108,7 +108,7 @@ def test_one_that_runs_is_told_with_its_lag_and_how_far_it_is_complete(plane: Fa
         (("failed", "state_lost"), None, False),
     ],
 )
-def test_it_is_told_only_when_what_was_asked_about_holds(
+def test_a_notification_is_sent_only_if_its_condition_holds(
     plane: FakeControlPlane, when: Any, lag: timedelta | None, is_told: bool
 ) -> None:
     behind(plane, 13)
@@ -119,7 +119,7 @@ def test_it_is_told_only_when_what_was_asked_about_holds(
     assert bool(told.messages) == is_told
 
 
-def test_a_state_that_was_lost_since_the_last_good_run_is_told_and_an_older_loss_is_not(
+def test_only_state_lost_since_the_last_successful_run_is_reported(
     plane: FakeControlPlane,
 ) -> None:
     behind(plane, 1)
@@ -147,7 +147,7 @@ def test_a_failure_about_the_state_leaves_it_in_doubt(plane: FakeControlPlane) -
     assert "state: in doubt: the failure is about it (delivery.ledger_lost)" in told.text
 
 
-def test_a_control_plane_that_is_away_is_told_whatever_was_asked_about(plane: FakeControlPlane) -> None:
+def test_an_unreachable_control_plane_is_reported_for_every_condition(plane: FakeControlPlane) -> None:
     plane.go_away()
     told = Telling()
 
@@ -183,7 +183,7 @@ def test_another_notifier_uses_the_report_in_its_own_templates_and_serves_many_t
     ]
 
 
-def test_what_one_delivery_raises_keeps_nothing_else_back(plane: FakeControlPlane) -> None:
+def test_a_failed_delivery_does_not_prevent_the_others(plane: FakeControlPlane) -> None:
     behind(plane, 13)
     plane.add("clicks")
     told = Telling()
@@ -208,7 +208,7 @@ def test_the_pipelines_are_those_of_the_task_that_calls(plane: FakeControlPlane)
     assert told.messages == ["orders Running", "sales Stopped"]
 
 
-def test_a_task_without_a_pipeline_is_told_too() -> None:
+def test_a_task_without_a_pipeline_is_reported_too() -> None:
     told = Telling()
 
     ArroyoNotifier(deliver=told)({})
@@ -258,6 +258,6 @@ def test_in_an_event_loop_it_tells_the_same(plane: FakeControlPlane) -> None:
         ({"lag": timedelta(1)}, "go together"),
     ],
 )
-def test_what_means_nothing_is_refused_when_the_dag_is_read(arguments: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_are_refused_at_parse_time(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ArroyoNotifier("orders", **arguments)

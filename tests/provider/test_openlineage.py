@@ -229,7 +229,7 @@ def test_a_task_that_asks_for_no_run_names_none(
 
 
 @pytest.mark.parametrize("fault", ["not installed", "off", "fails"])
-def test_a_deployment_without_openlineage_names_no_run_and_is_made_all_the_same(
+def test_a_deployment_without_openlineage_succeeds_and_names_no_run(
     plane: FakeControlPlane,
     airflow_run: tasks.Run,
     provider: OpenLineageProvider,

@@ -214,7 +214,9 @@ def test_the_page_itself_may_also_behind_a_proxy_that_renames_airflow(
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_is_not_allowed_is_not_passed_on(server: FastAPI, plane: FakeControlPlane, path: str, method: str) -> None:
+def test_a_request_without_permission_is_not_passed_on(
+    server: FastAPI, plane: FakeControlPlane, path: str, method: str
+) -> None:
     answer = visitor(server).request(method, f"{API}/{path}", headers=PAGE)
 
     assert answer.status_code in {404, 405, 307}
@@ -282,7 +284,7 @@ def test_neither_server_sees_the_others_secrets(server: FastAPI, plane: FakeCont
     assert with_own.status_code == 403  # it is no token of Airflow's
 
 
-def test_what_is_answered_is_never_a_page_of_airflow(server: FastAPI, plane: FakeControlPlane) -> None:
+def test_an_answer_is_never_a_page_of_airflow(server: FastAPI, plane: FakeControlPlane) -> None:
     browser = visitor(server)
     plane.more_headers = {"Set-Cookie": "_token=x", "Content-Security-Policy": "default-src *", "Refresh": "0"}
     passed = browser.get(f"{API}/pipelines")

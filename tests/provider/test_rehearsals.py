@@ -40,7 +40,7 @@ def test_the_report_is_the_result_of_the_task(clicks: FakePipeline, airflow_run:
 
 
 @both
-def test_rows_that_differ_fail_the_task_once_and_are_there_all_the_same(
+def test_differing_rows_fail_the_task_once_and_are_returned_nevertheless(
     clicks: FakePipeline, airflow_run: Run, deferrable: bool
 ) -> None:
     clicks.next_rehearsals.append(rehearsal_looks(only_old=2, only_new=3))
@@ -59,14 +59,14 @@ def test_one_of_several_mapped_ones_comes_back_to_its_own_rehearsal(clicks: Fake
     assert airflow_run.execute(rehearsing(deferrable=True))["rehearsal_id"] == "reh_1"
 
 
-def test_who_follows_may_decide_on_rows_that_differ(clicks: FakePipeline, airflow_run: Run) -> None:
+def test_a_later_task_may_decide_on_differing_rows(clicks: FakePipeline, airflow_run: Run) -> None:
     clicks.next_rehearsals.append(rehearsal_looks(only_new=1))
 
     assert airflow_run.execute(rehearsing(on_difference="report"))["differs"]
 
 
 @both
-def test_it_is_played_once_however_often_the_task_is_tried(
+def test_a_rehearsal_runs_once_however_often_the_task_is_retried(
     plane: FakeControlPlane, clicks: FakePipeline, airflow_run: Run, deferrable: bool
 ) -> None:
     plane.fail("POST", "rehearsals", "lost answer")
@@ -80,9 +80,7 @@ def test_it_is_played_once_however_often_the_task_is_tried(
 
 
 @both
-def test_one_that_is_lost_is_played_anew_by_the_next_try(
-    clicks: FakePipeline, airflow_run: Run, deferrable: bool
-) -> None:
+def test_the_next_try_repeats_a_lost_rehearsal(clicks: FakePipeline, airflow_run: Run, deferrable: bool) -> None:
     clicks.next_rehearsals.append(failed("rehearsal.lost"))
 
     with pytest.raises(RehearsalError, match="reh_1: no luck") as raised:
@@ -112,7 +110,7 @@ def test_no_try_is_spent_on_what_would_end_the_same_way(clicks: FakePipeline, ai
         ("state.rehearsal", True),
     ],
 )
-def test_what_is_refused_has_its_code_and_is_tried_again_where_that_helps(
+def test_a_refused_rehearsal_has_its_code_and_is_retried_if_that_helps(
     plane: FakeControlPlane, clicks: FakePipeline, airflow_run: Run, code: str, is_final: bool
 ) -> None:
     plane.refusals["POST", "rehearsals"] = problem(409, code, "not now")

@@ -80,7 +80,7 @@ def test_two_tries_make_one_pipeline_and_the_second_does_not_wait_for_a_copy_tha
     assert len(plane.pipelines) == 2
 
 
-def test_what_cannot_be_read_again_fails_the_task_by_name(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_input_that_cannot_be_read_again_fails_the_task_by_name(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
     plane.refusals["POST", "reprocess"] = problem(400, "state.backfill", "clicks never ends")
 

@@ -116,7 +116,7 @@ def test_a_secret_that_is_not_there_is_named_and_spends_no_retries(
 
 
 @pytest.mark.parametrize("secrets", [{"KAFKA": "hunter2"}, {"KAFKA": "conn:kafka"}, {"A B": "var:x"}])
-def test_what_is_no_reference_is_refused_when_the_dag_is_read_and_not_repeated(secrets: dict[str, Any]) -> None:
+def test_an_invalid_secret_reference_is_refused_at_parse_time_without_repeating_it(secrets: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="secret") as raised:
         deploy(**secrets)
 

@@ -199,7 +199,7 @@ def test_a_job_that_is_about_to_start_is_waited_for(
     assert airflow_run.execute(watermark(deferrable=deferrable))["state"] == "Running"
 
 
-def test_what_was_passed_before_the_job_failed_is_passed(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_a_gate_that_was_passed_before_the_job_failed_is_passed(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks", watermarks=deque([FIVE]), states=deque(["Failed"]))
 
     assert airflow_run.execute(watermark())["watermark"] == FIVE.isoformat()

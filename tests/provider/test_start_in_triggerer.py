@@ -237,9 +237,7 @@ def test_every_sensor_starts_and_ends_there(
     assert isinstance(triggerer.run(make({"deferrable": True})), TaskSuccessEvent)
 
 
-def test_what_goes_wrong_is_raised_by_a_worker_as_ever(
-    plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
-) -> None:
+def test_a_failed_wait_is_raised_by_a_worker(plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer) -> None:
     plane.add("clicks", failure=("data.bad", "line 3")).become("Failed")
     sensor = watermark()
 
@@ -317,7 +315,7 @@ class Gate(WatermarkSensor):
     ],
     ids=["not deferrable", "xcom", "variable", "macro", "filter", "output", "callback", "count", "subclass"],
 )
-def test_what_the_triggerer_cannot_know_starts_on_a_worker(sensor: Any) -> None:
+def test_arguments_that_the_triggerer_cannot_render_start_on_a_worker(sensor: Any) -> None:
     with DAG("a_dag", schedule=None):
         assert sensor().start_from_trigger is False
 
@@ -329,7 +327,7 @@ def test_mapped_sensors_start_on_workers() -> None:
     assert mapped.start_from_trigger is False
 
 
-def test_the_time_limit_is_kept_with_the_task_and_not_begun_anew() -> None:
+def test_the_time_limit_is_stored_with_the_task_and_does_not_restart() -> None:
     args = watermark(timeout=90).start_trigger_args
 
     assert args is not None

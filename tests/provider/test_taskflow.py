@@ -42,7 +42,7 @@ def test_airflow_knows_the_decorator_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_what_a_function_returns_is_rendered_and_deployed(
+def test_the_script_that_a_function_returns_is_rendered_and_deployed(
     deferrable: bool, plane: FakeControlPlane, airflow_run: Run
 ) -> None:
     def script(shops: list[str], ti: Any) -> str:
@@ -117,7 +117,7 @@ POLICY = ArroyoRetryPolicy(timedelta(seconds=10), timedelta(seconds=60))
         (OSError("somebody else's"), RetryAction.DEFAULT),
     ],
 )
-def test_what_another_try_may_mend_is_tried_again(error: Exception, action: RetryAction) -> None:
+def test_an_error_that_a_retry_may_resolve_is_retried(error: Exception, action: RetryAction) -> None:
     assert POLICY.evaluate(error, 1, 3).action is action
 
 

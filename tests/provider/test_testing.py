@@ -55,7 +55,7 @@ def test_the_example_of_a_script_holds() -> None:
         (SELECT, {"a": [3]}, "trial.bad_rows", "row 1 of table 'a' is a int"),
     ],
 )
-def test_what_cannot_be_run_is_said_in_the_words_of_the_user(
+def test_a_script_that_cannot_run_is_explained_in_the_users_words(
     sql: str, inputs: dict[str, Any], code: str, words: str
 ) -> None:
     with pytest.raises(TrialError, match=re.escape(words)) as refused:
@@ -79,7 +79,7 @@ def test_a_run_that_takes_too_long_leaves_no_process(tmp_path: Path, monkeypatch
         os.kill(int(noted.read_text()), 0)
 
 
-def test_an_environment_without_the_engine_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_engine_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
 
     with pytest.raises(TrialError, match=r"\[engine\]"):
@@ -177,7 +177,7 @@ def test_the_connection_is_as_it_was_afterwards(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("body", ["", "Content-Length: 100\r\n"], ids=["in the answer", "in its request"])
-def test_nothing_is_said_of_a_client_that_goes_away(body: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_disconnects_is_not_logged(body: str, capfd: pytest.CaptureFixture[str]) -> None:
     with FakeControlPlane() as plane:
         plane.gate = threading.Event()
         client = socket.create_connection(("127.0.0.1", httpx.URL(plane.url).port))
@@ -192,7 +192,7 @@ def test_nothing_is_said_of_a_client_that_goes_away(body: str, capfd: pytest.Cap
     assert capfd.readouterr().err == ""
 
 
-def test_what_the_fake_itself_does_wrong_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_the_fake_itself_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
     with FakeControlPlane() as plane:
         plane.on_head = lambda _: 1 // 0
         with pytest.raises(httpx.RemoteProtocolError):

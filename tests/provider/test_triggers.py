@@ -100,7 +100,7 @@ def test_a_trigger_with_a_deadline_in_the_past_ends_at_once(plane: FakeControlPl
     assert not airflow_run.pauses
 
 
-def test_what_is_there_counts_even_when_the_deadline_is_over(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_a_result_counts_even_after_the_deadline(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
     trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z")
 

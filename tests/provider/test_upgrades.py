@@ -46,7 +46,7 @@ def test_a_loss_fails_the_task_and_so_does_what_cannot_be_done(
         airflow_run.execute(planning(on_loss=on_loss))
 
 
-def test_who_follows_may_decide_on_a_loss(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_a_later_task_may_decide_on_a_loss(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks").plan = LOSES
 
     assert airflow_run.execute(planning(on_loss="report"))["id"] == "88aa"
@@ -120,7 +120,7 @@ def test_a_person_is_shown_the_plan_and_the_id_that_they_approve(
     assert plane.matching_requests("PUT") == []
 
 
-def test_what_was_approved_is_deployed(
+def test_the_approved_plan_is_deployed(
     plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
 ) -> None:
     plane.add("clicks").plan = LOSES
@@ -157,7 +157,7 @@ def test_one_of_several_mapped_ones_knows_the_plan_that_was_approved_for_it(
 
 @pytest.mark.parametrize(("answer", "code"), [(REJECTED, "upgrade.rejected"), (LATE, "upgrade.not_approved")])
 @pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
-def test_what_was_not_approved_is_not_deployed(
+def test_a_plan_without_approval_is_not_deployed(
     plane: FakeControlPlane,
     airflow_run: Run,
     questions: list[dict[str, Any]],
@@ -213,7 +213,7 @@ def test_another_plan_than_the_approved_one_is_not_deployed(
     assert plane.matching_requests("PUT") == []
 
 
-def test_what_loses_nothing_is_deployed_without_a_person(
+def test_a_plan_without_loss_is_deployed_without_approval(
     plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
 ) -> None:
     plane.add("clicks").plan = KEPT
@@ -224,7 +224,7 @@ def test_what_loses_nothing_is_deployed_without_a_person(
     assert len(plane.matching_requests("PUT")) == 1
 
 
-def test_what_is_refused_is_shown_to_nobody(
+def test_a_refused_plan_is_not_shown_for_approval(
     plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]]
 ) -> None:
     plane.add("clicks").plan = REFUSED

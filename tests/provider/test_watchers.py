@@ -163,7 +163,7 @@ def test_hours_that_closed_while_nobody_watched_come_one_by_one(plane: FakeContr
     assert starts == [MIDNIGHT + number * HOUR for number in range(120)]
 
 
-def test_what_was_not_stored_when_the_triggerer_died_comes_again_with_its_id(plane: FakeControlPlane) -> None:
+def test_an_event_that_was_not_stored_when_the_triggerer_died_is_repeated_with_its_id(plane: FakeControlPlane) -> None:
     complete(plane, 2)
     died, restarted = Triggerer(), Triggerer()
     died.stores = False
@@ -199,7 +199,7 @@ def test_a_trigger_that_is_ended_while_its_event_is_on_the_way_loses_nothing(pla
     assert (triggerer.events, plane.consumers["hours"].acked) == ([], 0)
 
 
-def test_a_restore_is_told_as_voided_and_as_closed_again(plane: FakeControlPlane) -> None:
+def test_a_restore_voids_a_bucket_that_is_then_closed_again(plane: FakeControlPlane) -> None:
     complete(plane, 3)
     triggerer = Triggerer()
 

@@ -73,9 +73,7 @@ def test_two_tries_go_back_once(plane: FakeControlPlane, airflow_run: Run, make:
 
 
 @pytest.mark.parametrize("make", [rolling_back, restoring])
-def test_a_task_that_is_cleared_goes_back_anew(
-    plane: FakeControlPlane, airflow_run: Run, make: Callable[[], Any]
-) -> None:
+def test_a_cleared_task_rolls_back_again(plane: FakeControlPlane, airflow_run: Run, make: Callable[[], Any]) -> None:
     pipeline = plane.add("clicks")
     airflow_run.execute(make())
     airflow_run.clear()

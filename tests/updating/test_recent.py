@@ -59,7 +59,7 @@ def test_those_that_find_no_room_do_not_push_out_those_that_are_in_use() -> None
     assert loads.loaded == [1, 2, *[3] * 20]
 
 
-def test_those_out_of_use_make_room() -> None:
+def test_unused_chunks_make_room() -> None:
     loads = Loads(RecentChunks(2 * SIZE))
     loads.get(1)
 
