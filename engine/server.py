@@ -11,15 +11,15 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import uvicorn
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -173,14 +173,7 @@ def _serve(
     spares, forks = _spares(settings.pipeline, directory), _forks(settings.pipeline, directory)
     controller = Controller(
         records=StoredRecords(database, directory),
-        runner=LocalRunner(
-            directory,
-            settings.pipeline.driver_command or DRIVER_COMMAND,
-            settings.pipeline.driver_environment,
-            spares,
-            forks,
-            settings.pipeline.start_limit,
-        ),
+        runner=_runner(settings.pipeline, directory, spares, forks),
         last_calls=last_calls,
         directory=directory,
         clock=now,
@@ -202,70 +195,28 @@ def _serve(
         changes=changes,
         last_calls=last_calls,
         planner=_planner(connections, settings.literal_secrets),
-        rehearsals=read_section(RehearsalLimits, settings.rehearsal),
-        previews_at_once=settings.preview.at_once,
-        free_bytes=partial(free_bytes, directory.root),
-        free_memory=known_free_memory,
-        meetings=StateMeetings(connections),
         take=take_savepoint,
-        probe=LocalProbes(settings.pipeline.driver_environment).ask,
-        read_state_rows=LocalStateRows(settings.pipeline.driver_environment).read,
-        drill=Drills(directory, settings.pipeline.driver_environment).play,
-        connections=connections,
         version=__version__,
         instance=instance,
-        limits=read_section(Limits, settings.sweep),
-        max_query_bytes=settings.api.max_query_bytes,
-        long_poll_max=settings.api.long_poll_max,
+        meetings=StateMeetings(connections),
+        connections=connections,
         tell_span=None if traces is None else traces.tell,
         sessions=Sessions(database.vault.digest("sessions of browsers").encode()),
-        lineage_namespace=settings.openlineage.namespace,
     )
+    context = _with_settings(context, settings)
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
         context.sessions.remember(left_sessions.read(connection))
-    rules = Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes, settings.api.open_metrics)
-    app = build_app(context, rules)
-    config = uvicorn.Config(
-        app, http=LIMITED_PROTOCOL, log_level="warning", access_log=False, timeout_graceful_shutdown=5
-    )
-    read_unread(context)
-    take_savepoints.resume(context)
-    go_back.resume(context)
-    deletions.resume(context)
-    sweeper = Sweeper(context, settings.sweep.interval)
-    caretaker = Caretaker(context)
-    hand_overs = HandOverWatch(context)
-    push_watch = PushWatch(context)
-    rehearsal_watch = RehearsalWatch(context, LocalRehearsers(directory, settings.pipeline.driver_environment))
-    lineage_watch = _lineage_watch(settings, context)
-    threads = [
-        threading.Thread(target=work, name=name)
-        for name, work in (
-            ("controller", controller.run),
-            ("sweeper", sweeper.run),
-            ("caretaker", caretaker.run),
-            ("hand-overs", hand_overs.run),
-            ("rehearsals", rehearsal_watch.run),
-            ("pushes", push_watch.run),
-            ("spares", spares.run),
-            *([] if lineage_watch is None else [("openlineage", lineage_watch.run)]),
-        )
-    ]
+    _resume(context)
+    works: list[tuple[str, _Work]] = [("controller", controller), *_works(settings, context), ("spares", spares)]
+    threads = [threading.Thread(target=work.run, name=name) for name, work in works]
     for thread in threads:
         thread.start()
     try:
-        Listener(config, context, Address(directory, _url(listener))).run(sockets=[listener])
+        _answer(settings, context, hashes, listener)
     finally:
-        controller.close()
-        sweeper.close()
-        caretaker.close()
-        hand_overs.close()
-        rehearsal_watch.close()
-        push_watch.close()
-        if lineage_watch is not None:
-            lineage_watch.close()
-        spares.close()
+        for _, work in works:
+            work.close()
         if forks is not None:
             forks.close()
         for thread in threads:
@@ -274,6 +225,75 @@ def _serve(
         context.readers.shutdown(cancel_futures=True)
         if traces is not None:
             traces.close()
+
+
+class _Work(Protocol):
+    """Work of the control plane on a thread of its own."""
+
+    def run(self) -> None:
+        """Work until closed."""
+
+    def close(self) -> None:
+        """Make `run` return."""
+
+
+def _with_settings(context: Context, settings: Settings) -> Context:
+    """Return the services of the handlers with the limits and the subprocesses that settings decide on."""
+    environment = settings.pipeline.driver_environment
+    return replace(
+        context,
+        rehearsals=read_section(RehearsalLimits, settings.rehearsal),
+        previews_at_once=settings.preview.at_once,
+        free_bytes=partial(free_bytes, context.directory.root),
+        free_memory=known_free_memory,
+        probe=LocalProbes(environment).ask,
+        read_state_rows=LocalStateRows(environment).read,
+        drill=Drills(context.directory, environment).play,
+        limits=read_section(Limits, settings.sweep),
+        max_query_bytes=settings.api.max_query_bytes,
+        long_poll_max=settings.api.long_poll_max,
+        lineage_namespace=settings.openlineage.namespace,
+    )
+
+
+def _resume(context: Context) -> None:
+    """Continue what an earlier control plane has begun."""
+    read_unread(context)
+    take_savepoints.resume(context)
+    go_back.resume(context)
+    deletions.resume(context)
+
+
+def _works(settings: Settings, context: Context) -> Iterator[tuple[str, _Work]]:
+    """Yield the work besides jobs and spares, with the names of its threads."""
+    yield "sweeper", Sweeper(context, settings.sweep.interval)
+    yield "caretaker", Caretaker(context)
+    yield "hand-overs", HandOverWatch(context)
+    rehearsers = LocalRehearsers(context.directory, settings.pipeline.driver_environment)
+    yield "rehearsals", RehearsalWatch(context, rehearsers)
+    yield "pushes", PushWatch(context)
+    if (lineage_watch := _lineage_watch(settings, context)) is not None:
+        yield "openlineage", lineage_watch
+
+
+def _answer(settings: Settings, context: Context, hashes: frozenset[str], listener: socket.socket) -> None:
+    """Answer requests until a signal ends this."""
+    rules = Rules(hashes, _hosts(settings.api), settings.api.max_body_bytes, settings.api.open_metrics)
+    config = uvicorn.Config(
+        build_app(context, rules),
+        http=LIMITED_PROTOCOL,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
+    )
+    Listener(config, context, Address(context.directory, _url(listener))).run(sockets=[listener])
+
+
+def _runner(
+    pipeline: PipelineSettings, directory: DataDirectory, spares: SpareDrivers, forks: ForkedDrivers | None
+) -> LocalRunner:
+    command = pipeline.driver_command or DRIVER_COMMAND
+    return LocalRunner(directory, command, pipeline.driver_environment, spares, forks, pipeline.start_limit)
 
 
 def _spares(pipeline: PipelineSettings, directory: DataDirectory) -> SpareDrivers:
