@@ -18,12 +18,13 @@ from sqlalchemy.types import TypeDecorator
 from engine.jobs.decisions.spec import Upgrade
 from engine.store.database import METADATA
 from engine.values.epoch_report import Length as MicrosLength
-from engine.values.epoch_report import SinkProgress, TableFigures
+from engine.values.epoch_report import OperatorFigures, SinkProgress, TableFigures
 from engine.values.instants import from_micros, to_micros
 
 RowValues: TypeAlias = RowMapping | Mapping[str, Any]
 """Values of a row by column name."""
 _SINKS: TypeAdapter[Mapping[str, SinkProgress]] = TypeAdapter(Mapping[str, SinkProgress])
+_OPERATORS: TypeAdapter[Mapping[str, OperatorFigures]] = TypeAdapter(Mapping[str, OperatorFigures])
 _TABLES: TypeAdapter[Mapping[str, TableFigures]] = TypeAdapter(Mapping[str, TableFigures])
 _UPGRADE: TypeAdapter[Upgrade] = TypeAdapter(Upgrade)
 _LENGTHS: TypeAdapter[Mapping[str, timedelta]] = TypeAdapter(Mapping[str, MicrosLength])
@@ -118,6 +119,21 @@ class FiguresOfTables(TypeDecorator[Mapping[str, TableFigures]]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, TableFigures]:
         """Convert from JSON text; epochs of earlier versions have no figures of tables."""
         return _TABLES.validate_json(value or "{}")
+
+
+class FiguresOfOperators(TypeDecorator[Mapping[str, OperatorFigures]]):
+    """Figures of an epoch per stateful operator, as JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Mapping[str, OperatorFigures] | None, dialect: Dialect) -> str:
+        """To JSON text, without what is None."""
+        return _OPERATORS.dump_json(value or {}, exclude_none=True).decode()
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, OperatorFigures]:
+        """From JSON text; epochs of earlier versions say nothing of their operators."""
+        return _OPERATORS.validate_json(value or "{}")
 
 
 class Lengths(TypeDecorator[Mapping[str, timedelta]]):

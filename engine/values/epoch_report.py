@@ -139,6 +139,31 @@ class TableFigures:
     dead_letters: Annotated[
         int | None, Field(description="Those of its dropped rows that are kept as dead letters, so far.")
     ] = None
+    busy: Annotated[
+        float | None,
+        Field(
+            description="Share of the time since the epoch before, 0 to 1. Of a source: that its tasks worked, with "
+            "all that they do to its rows before the next shuffle. Of a sink: that it took to deliver the epoch."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFigures:
+    """Figures of a stateful operator in an epoch. Unknown ones are None."""
+
+    rows_in: Annotated[
+        int | None,
+        Field(description="Rows that went into it. Null where source tasks merge rows before Spark counts them."),
+    ] = None
+    rows_out: Annotated[int | None, Field(description="Rows that it emitted.")] = None
+    busy: Annotated[
+        float | None,
+        Field(
+            description="Share of the time since the epoch before, 0 to 1, that its tasks read shuffled rows, and "
+            "read, changed and stored state."
+        ),
+    ] = None
 
 
 PHASES: Mapping[str, str] = {
@@ -208,6 +233,10 @@ class EpochReport:
             "Requests to the bucket of `state_url` since the report before, by kind: `changelog` are the PUTs of "
             "epochs; `put`, `get`, `head`, `list` and `delete` those of a start, then of maintenance."
         ),
+    ] = field(default_factory=dict)
+    operators: Annotated[
+        Mapping[str, OperatorFigures],
+        Figure("What each stateful operator did, by its id. One is left out while nothing is known of it."),
     ] = field(default_factory=dict)
     late: Annotated[
         Mapping[str, Sequence[tuple[int, int]]],

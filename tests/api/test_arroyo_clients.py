@@ -232,8 +232,10 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
             (4, "Write", "Write counts"),
             (5, "Scan", "Scan my clicks (n)"),
             (6, "Scan", "Scan my orders (n)"),
+            (7, "WindowAggregate", "WindowAggregate count(*)"),
         )
     ]
+    nodes[7]["operator_id"] = "tumble-1f"
     picture = json.dumps({"nodes": nodes, "edges": [{"src_id": 0, "dest_id": 4, "edge_type": "forward"}]})
     plan = plane.context.planner.plan
     plane.http.app.state.context = plane.plans_by(  # type: ignore[attr-defined]
@@ -246,7 +248,8 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
         "twice": {"rows_in": 9},
         "my clicks": {"rows_in": 240},
     }
-    reports = [{**report(epoch, 2 * epoch), "tables": tables} for epoch in (0, 1)]
+    operators = {"tumble-1f": {"rows_in": 600, "rows_out": 6, "busy": 0.5}}
+    reports = [{**report(epoch, 2 * epoch), "tables": tables, "operators": operators} for epoch in (0, 1)]
     plane.call("heartbeat", {"state": "running", "reports": reports})
     at = f"/pipelines/{pipeline['id']}"
 
@@ -272,6 +275,7 @@ def test_rates_are_told_of_tables_that_are_at_one_place_of_the_plan(plane: Plane
         4: [("messages_recv", 0.5)],
         5: [("messages_sent", 2.0)],
         6: [],
+        7: [("messages_recv", 5.0), ("messages_sent", 0.1)],
     }
 
 

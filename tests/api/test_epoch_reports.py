@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from engine.api.answers import Checkpoint
-from engine.values.epoch_report import FIGURES, SENT, EpochReport, HeldBy, SinkProgress, TableFigures, to_wire
+from engine.values.epoch_report import (
+    FIGURES,
+    SENT,
+    EpochReport,
+    HeldBy,
+    OperatorFigures,
+    SinkProgress,
+    TableFigures,
+    to_wire,
+)
 from tests.api.conftest import Plane
 
 REPORT = EpochReport(
@@ -39,17 +48,19 @@ REPORT = EpochReport(
     },
     tables={
         "clicks": TableFigures(rows_in=100, rows_waiting=5, late_rows=1, dropped_rows=2, dead_letters=2),
-        "counts": TableFigures(rows_out=40),
+        "counts": TableFigures(rows_out=40, busy=0.25),
     },
     phases={"find": timedelta(microseconds=7), "compute": timedelta(seconds=1)},
     state_rows={"windows": 88},
     state_requests={"changelog": 2},
+    operators={"tumble-1f": OperatorFigures(rows_in=90, busy=0.5)},
 )
 NO_FIGURES = dict.fromkeys(field.name for field in fields(TableFigures))
 TABLES = {
     "clicks": NO_FIGURES | {"rows_in": 100, "rows_waiting": 5, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
-    "counts": NO_FIGURES | {"rows_out": 40},
+    "counts": NO_FIGURES | {"rows_out": 40, "busy": 0.25},
 }
+OPERATORS = {"tumble-1f": {"rows_in": 90, "rows_out": None, "busy": 0.5}}
 PHASES = {"find": 7, "compute": 1_000_000}
 SINKS = {
     "counts": {
@@ -88,6 +99,7 @@ WIRE: dict[str, Any] = {
     "phases": PHASES,
     "state_rows": {"windows": 88},
     "state_requests": {"changelog": 2},
+    "operators": OPERATORS,
 }
 ROW = {
     "epoch": 7,
@@ -107,10 +119,11 @@ ROW = {
     "lineage": "1f",
     "sinks": json.dumps(SINKS, separators=(",", ":")),
     "tables": '{"clicks":{"rows_in":100,"rows_waiting":5,"late_rows":1,"dropped_rows":2,"dead_letters":2},'
-    '"counts":{"rows_out":40}}',
+    '"counts":{"rows_out":40,"busy":0.25}}',
     "phases": json.dumps(PHASES, separators=(",", ":")),
     "state_rows": '{"windows":88}',
     "state_requests": '{"changelog":2}',
+    "operators": '{"tumble-1f":{"rows_in":90,"busy":0.5}}',
 }
 ANSWER = {
     "epoch": 7,
@@ -135,6 +148,7 @@ ANSWER = {
     "phases": PHASES,
     "state_rows": {"windows": 88},
     "state_requests": {"changelog": 2},
+    "operators": OPERATORS,
 }
 
 
@@ -214,6 +228,6 @@ def test_a_driver_of_before_or_after_is_understood(plane: Plane) -> None:
 
     nothing = {"late_rows": 0, "dropped_rows": 0, "state_changes": 0, "state_bytes": 0, "rows_waiting": None}
     nothing |= {"lineage": None}
-    empty = ("sinks", "tables", "phases", "state_rows", "state_requests")
+    empty = ("sinks", "tables", "phases", "state_rows", "state_requests", "operators")
     assert answer(plane) == ANSWER | nothing | {name: {} for name in empty}
     assert row(plane) == ROW | nothing | dict.fromkeys(("sources", *empty), "{}")

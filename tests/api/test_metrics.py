@@ -52,8 +52,9 @@ def full_report(epoch: int) -> dict[str, Any]:
         "phases": {"find": 500_000, "compute": 1_250_000},
         "tables": {
             "clicks": {"rows_in": 10, "rows_waiting": 70, "late_rows": 1, "dropped_rows": 2, "dead_letters": 2},
-            "counts": {"rows_out": 5},
+            "counts": {"rows_out": 5, "busy": 0.25},
         },
+        "operators": {"tumble-1f": {"rows_in": 9, "rows_out": 5, "busy": 0.75}, "hop-1f": {"rows_out": 6}},
     }
 
 
@@ -84,6 +85,15 @@ def test_rows_epochs_and_phases_are_counted_over_all_epochs(plane: Plane) -> Non
     assert value(series, "arroyo_state_rows", pipeline="orders", operator="sessions") == 3
     assert value(series, "arroyo_state_requests_total", pipeline="orders", kind="changelog") == 6
     assert value(series, "arroyo_state_changes_total", pipeline="orders") == 12
+    assert value(series, "arroyo_busy_ratio", pipeline="orders", part="counts") == 0.25
+    assert value(series, "arroyo_busy_ratio", pipeline="orders", part="tumble-1f") == 0.75
+    rows = [(operator, way) for operator, way in (("tumble-1f", "in"), ("tumble-1f", "out"), ("hop-1f", "out"))]
+    shown = [
+        value(series, "arroyo_operator_epoch_rows", pipeline="orders", operator=operator, direction=way)
+        for operator, way in rows
+    ]
+    assert shown == [9, 5, 6]
+    assert len(of(series, "arroyo_busy_ratio")) == 2, "what is not known is left out"
     assert value(series, "arroyo_source_waiting_rows", pipeline="orders", table="clicks") == 70
     assert value(series, "arroyo_job_state", pipeline="orders", state="Running") == 1
 
@@ -138,7 +148,7 @@ def test_a_job_at_rest_exports_its_totals_and_no_live_figure(plane: Plane, outco
     send(plane, full_report(0) | {"source_watermarks": {"clicks": to_micros(T0)}})
     live = (
         *("watermark_lag_seconds", "source_lag_seconds", "complete_until_lag_seconds", "sink_lag_seconds"),
-        *("state_bytes", "state_rows", "source_waiting_rows"),
+        *("state_bytes", "state_rows", "source_waiting_rows", "busy_ratio", "operator_epoch_rows"),
     )
     assert all(of(scrape(plane), f"arroyo_{name}") for name in live)
 

@@ -12,6 +12,7 @@ import pytest
 from engine.compile import compile_script
 from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.stop_control import Control
+from engine.values.epoch_report import EpochReport
 from tests.corpus.case import INPUTS
 from tests.kept.cases import CASES
 from tests.kept.test_kept import STATES, name_of
@@ -54,7 +55,15 @@ def test_spark_numbers_them_from_the_top_down_branch_by_branch(spark: SparkSessi
         "session",
     ]  # fmt: skip
 
-    assert run_in(spark, RunSpec("numbers", sql, tmp_path / "state"), Control()) == "finished"
+    reports: list[EpochReport] = []
+    assert run_in(spark, RunSpec("numbers", sql, tmp_path / "state"), Control(), reports.append) == "finished"
+    first = [(work.rows_in, work.rows_out) for work in reports[0].operators.values()]
+    # of those at the top the rows into one are the rows out of those below it
+    assert first == [(11, 0), (12, 11), (6, 4), (6, 4), (2, 2), (3, 2), (6, 0)]
+    assert reports[0].tables["changes"].rows_out == 4
+    busy = [work.busy for report in reports for work in report.operators.values()]
+    assert all(share is not None and 0 <= share <= 1 for share in busy)
+    assert 0 < (reports[0].tables["events"].busy or 0) <= 1
 
     checkpoint = tmp_path / "state" / "checkpoint"
     assert len(list((checkpoint / "state").glob("[0-9]*"))) == len(kinds)

@@ -26,7 +26,7 @@ from engine.store.jobs.events import EventQuery
 from engine.store.jobs.records import read_page, read_record
 from engine.store.pipelines import versions
 from engine.store.pipelines.lineages import giving_up_state, is_state_given_up
-from engine.values.epoch_report import EpochReport, TableFigures
+from engine.values.epoch_report import EpochReport
 from engine.values.instants import to_micros
 
 OPERATORS_ROUTER = APIRouter(prefix="/pipelines/{pipeline}/jobs/{job}", tags=["jobs"], responses=refusals(404))
@@ -86,8 +86,8 @@ class OperatorCheckpointGroup(BaseModel):
 
 @OPERATORS_ROUTER.get("/operator_metric_groups")
 def list_metrics(pipeline: str, job: str, context: ContextDep) -> Page[OperatorMetricGroup]:
-    """List the rows per second of each source and sink, of the running version. Unknown for a table that the plan reads
-    at several places, and for SQL operators between sources and sinks."""
+    """List the rows per second of each source, sink and stateful operator, of the running version. Unknown for a table
+    that the plan reads at several places, and for SQL operators without state."""
     with context.database.reading() as connection:
         record = read_job(connection, pipeline, job)
         number = record.status.version or record.pipeline.version
@@ -98,7 +98,10 @@ def list_metrics(pipeline: str, job: str, context: ContextDep) -> Page[OperatorM
     rates = list(_rates(reports, context.clock()))
     return Page(
         data=[
-            OperatorMetricGroup(node_id=node["node_id"], metric_groups=_groups(node, tables, rates)) for node in nodes
+            OperatorMetricGroup(
+                node_id=node["node_id"], metric_groups=_groups(node, tables, rates) or _operator_groups(node, rates)
+            )
+            for node in nodes
         ]
     )
 
@@ -135,30 +138,46 @@ def list_checkpoint_groups(
     )
 
 
-def _rates(newest: Sequence[EpochReport], now: datetime) -> Iterator[tuple[int, float, Mapping[str, TableFigures]]]:
-    """Yield each epoch's commit time, the seconds since the previous commit, and its figures; oldest first."""
+def _rates(newest: Sequence[EpochReport], now: datetime) -> Iterator[tuple[int, float, EpochReport]]:
+    """Yield each epoch's commit time, the seconds since the previous commit, and its report; oldest first."""
     for before, report in pairwise(reversed(newest)):
         seconds = (report.at - before.at).total_seconds()
         if report.at >= now - _KEPT_FOR and seconds > 0:
-            yield to_micros(report.at), seconds, report.tables
+            yield to_micros(report.at), seconds, report
 
 
 def _groups(
     node: Mapping[str, str],
     tables: Mapping[str, int],
-    rates: Sequence[tuple[int, float, Mapping[str, TableFigures]]],
+    rates: Sequence[tuple[int, float, EpochReport]],
 ) -> list[MetricGroup]:
     """Return the rates of a source or sink that appears once in the plan."""
     table, is_read = table_of(node), node["operator"] == "Scan"
     if table is None or tables[table] > 1:
         return []
     rows = [
-        (at, figures[table].rows_in if is_read else figures[table].rows_out, seconds)
-        for at, seconds, figures in rates
-        if table in figures
+        (at, report.tables[table].rows_in if is_read else report.tables[table].rows_out, seconds)
+        for at, seconds, report in rates
+        if table in report.tables
     ]
+    return _group("messages_sent" if is_read else "messages_recv", rows)
+
+
+def _operator_groups(
+    node: Mapping[str, str | None], rates: Sequence[tuple[int, float, EpochReport]]
+) -> list[MetricGroup]:
+    """The rates of a stateful operator."""
+    known = [
+        (at, seconds, report.operators[name])
+        for at, seconds, report in rates
+        if (name := node.get("operator_id")) is not None and name in report.operators
+    ]
+    received = _group("messages_recv", [(at, figures.rows_in, seconds) for at, seconds, figures in known])
+    return received + _group("messages_sent", [(at, figures.rows_out, seconds) for at, seconds, figures in known])
+
+
+def _group(name: MetricName, rows: Sequence[tuple[int, int | None, float]]) -> list[MetricGroup]:
     metrics = [Metric(time=at, value=round(count / seconds, 1)) for at, count, seconds in rows if count is not None]
-    name: MetricName = "messages_sent" if is_read else "messages_recv"
     return [MetricGroup(name=name, subtasks=[SubtaskMetrics(metrics=metrics)])] if metrics else []
 
 

@@ -101,6 +101,17 @@ STATE_ROWS = _gauge(
     "run is up.",
     ("pipeline", "operator"),
 )
+BUSY = _gauge(
+    "arroyo_busy_ratio",
+    "Share of the time since the epoch before that a source's tasks worked, a stateful operator's tasks worked, or a "
+    "sink took to deliver, from 0 to 1; while a run is up. `part` is the table, or the id of the operator.",
+    ("pipeline", "part"),
+)
+OPERATOR_ROWS = _gauge(
+    "arroyo_operator_epoch_rows",
+    "Rows of the newest epoch that went into a stateful operator, or that it emitted; while a run is up.",
+    ("pipeline", "operator", "direction"),
+)
 STATE_CHANGES = _counter("arroyo_state_changes_total", "Rows of state that were added, changed or removed.", _JOB)
 STATE_REQUESTS = _counter(
     "arroyo_state_requests_total",
@@ -166,6 +177,8 @@ OF_JOBS: tuple[Metric, ...] = (
     SINK_LAG,
     STATE_BYTES,
     STATE_ROWS,
+    BUSY,
+    OPERATOR_ROWS,
     STATE_CHANGES,
     STATE_REQUESTS,
     RUN_CPU,

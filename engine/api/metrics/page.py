@@ -269,6 +269,11 @@ def _add_newest(families: Families, figures: JobFigures) -> None:
             families.add(declared.STATE_ROWS, rows, name, operator)
         for table, of_table in newest.tables.items():
             families.add(declared.SOURCE_WAITING, of_table.rows_waiting, name, table)
+            families.add(declared.BUSY, of_table.busy, name, table)
+        for operator, worked in newest.operators.items():
+            families.add(declared.BUSY, worked.busy, name, operator)
+            families.add(declared.OPERATOR_ROWS, worked.rows_in, name, operator, "in")
+            families.add(declared.OPERATOR_ROWS, worked.rows_out, name, operator, "out")
 
 
 def _lag(instant: datetime | None, now: datetime) -> float | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -63,6 +63,8 @@ class TakenEpoch:
     held_from: Mapping[str, Sequence[int | None]]
     delivery: timedelta = timedelta(0)
     late_minutes: Mapping[str, Collection[int]] = field(default_factory=dict)
+    delivery_of: Mapping[str, timedelta] = field(default_factory=dict)
+    """The part of `delivery` that each table took."""
 
     @property
     def rows(self) -> int:
@@ -173,7 +175,8 @@ class EpochPart:
         else:
             messages = self._write_segments(frame, epoch, written)
         begin = time.monotonic()
-        held_from = commit_sinks(self.targets, epoch, messages)
+        delivery_of: dict[str, timedelta] = {}
+        held_from = commit_sinks(self.targets, epoch, messages, delivery_of)
         rows_of = Counter({self.targets[index].table.name: 0 for index in written})
         for message in messages:
             rows_of[self.targets[message.sink].table.name] += message.rows
@@ -181,7 +184,8 @@ class EpochPart:
         for message in messages:
             if message.minutes:
                 late_minutes.setdefault(self.targets[message.sink].table.name, set()).update(message.minutes)
-        return TakenEpoch(rows_of, held_from, timedelta(seconds=time.monotonic() - begin), late_minutes)
+        delivery = timedelta(seconds=time.monotonic() - begin)
+        return TakenEpoch(rows_of, held_from, delivery, late_minutes, delivery_of)
 
     def _in_one_task(
         self, released: DataFrame, epoch: Epoch, written: Sequence[int], place: OneTaskPlace
@@ -269,15 +273,22 @@ def _message(row: Row, written: Sequence[int]) -> SinkMessage:
 
 
 def commit_sinks(
-    targets: Sequence[Target], epoch: Epoch, messages: Sequence[SinkMessage]
+    targets: Sequence[Target],
+    epoch: Epoch,
+    messages: Sequence[SinkMessage],
+    delivery_of: MutableMapping[str, timedelta] | None = None,
 ) -> Mapping[str, Sequence[int | None]]:
     """Let each sink take the epoch, one after the other, including those without rows, since their ledgers must record
     it. After a crash between two of them the epoch runs again, and sinks that have it skip it. Return, for each table,
-    the event time of the first row that its readers cannot see yet."""
+    the event time of the first row that its readers cannot see yet. `delivery_of` is filled with the
+    time that each table took."""
     held_from: dict[str, Sequence[int | None]] = {}
     for index, target in enumerate(targets):
+        begin, name = time.monotonic(), target.table.name
         sink = target.open()
         sink.commit(target.epoch_of_sink(epoch), [message.content for message in messages if message.sink == index])
         if isinstance(sink, HoldsRows):
-            held_from[target.table.name] = (*held_from.get(target.table.name, ()), *sink.holds_from(epoch))
+            held_from[name] = (*held_from.get(name, ()), *sink.holds_from(epoch))
+        if delivery_of is not None:
+            delivery_of[name] = delivery_of.get(name, timedelta(0)) + timedelta(seconds=time.monotonic() - begin)
     return held_from

@@ -71,6 +71,7 @@ from engine.spark.run.failures import explain_failure
 from engine.spark.run.fresh_progress import read_fresh
 from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.run.one_task_place import OneTaskPlace
+from engine.spark.run.operator_times import PlanReader, plan_text
 from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
 from engine.spark.run.planned_epoch import planned_epoch
@@ -285,6 +286,8 @@ def _run(
             prepared.claim.lineage,
             counts_state=prepared.spec.settings.count_state,
             is_one_jvm=prepared.spec.master is None or is_one_jvm(prepared.spec.master),
+            plans=PlanReader.of([operator.id for operator in program.operators], prepared.program.running_parts),
+            parallelism=prepared.claim.parallelism,
         )
         linger, interval = prepared.spec.settings.linger, prepared.spec.epoch_interval
         pacing = pacing_of(prepared.paths.logs / _PULSES, linger, interval, prepared.claim.lineage)
@@ -334,6 +337,8 @@ class _Running:
     interval: timedelta = timedelta(0)
     """Shortest time from the start of one epoch to the start of the next."""
     receivers: Receivers = field(default_factory=Receivers)
+    query: StreamingQuery | None = None
+    """The query that runs; its first epoch may begin before it is known."""
     closes_by_plan: bool = False
     """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
     owner: PrefixOwner | None = None
@@ -394,7 +399,9 @@ class _Running:
         )
         if self.prepared.only_finishes:
             return query.trigger(once=True).start()
-        return query.trigger(processingTime=f"{interval // timedelta(milliseconds=1)} milliseconds").start()
+        trigger = f"{interval // timedelta(milliseconds=1)} milliseconds"
+        self.query = query.trigger(processingTime=trigger).start()
+        return self.query
 
     def _steps(self, spark: SparkSession) -> _EpochSteps:
         spec, program = self.prepared.spec, self.prepared.program
@@ -452,6 +459,8 @@ class _Running:
             epoch.watermark,
             sinks.held_from,
             rows_of=sinks.rows_of,
+            delivery_of=sinks.delivery_of,
+            plan="" if self.query is None else plan_text(rows.sparkSession, self.query, number),
             refused_of=refused_of,
             refused_in_epoch=steps.epoch_part.refused_in(number),
             delivery=sinks.delivery + timedelta(seconds=time.monotonic() - begin),

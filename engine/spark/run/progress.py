@@ -13,7 +13,8 @@ from engine.plan.times import RowPath, complete_until
 from engine.spark.read.planner import Offset
 from engine.spark.read.watermarks import END_OF_TIME
 from engine.spark.run.holding import held_by
-from engine.values.epoch_report import EpochReport, SinkProgress, TableFigures
+from engine.spark.run.operator_times import PlanWork, Work, busy_share
+from engine.values.epoch_report import EpochReport, OperatorFigures, SinkProgress, TableFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class WrittenEpoch:
     read: Mapping[str, ReadSlices] = field(default_factory=dict)
     late: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
     """Event times of late rows, by sink or table of late rows."""
+    delivery_of: Mapping[str, timedelta] = field(default_factory=dict)
+    """How long delivery took for each sink."""
+    plan: str = ""
+    """The executed plan with its counts, as `operator_times` reads it; empty if it is not known."""
 
 
 _SPARK_PHASES: Mapping[str, tuple[str, ...]] = {
@@ -74,11 +79,13 @@ def read_progress(
     counts_state: bool = False,
     committed_before: datetime | None = None,
     tables: Mapping[str, Table] | None = None,
+    work: PlanWork | None = None,
+    parallelism: int = 1,
 ) -> EpochReport:
     """Return the report of an epoch from Spark's progress, as a dict read from its JSON. `paths` are the paths of rows
     to each sink, `keeps_dead_letters` whether dropped records of a table are saved, `counts_state` whether Spark counts
-    the rows of state, `committed_before` when the run committed the previous epoch, and `tables` the declared tables.
-    """
+    the rows of state, `committed_before` when the run committed the previous epoch, `tables` the declared tables,
+    and `work` that of the executed plan, in a run of so much `parallelism`."""
     ends = [_offset(source["endOffset"]) for source in _list(progress["sources"])]
     offsets = {offset.table: offset for offset in ends}
     marks = {name: offset.promise for name, offset in offsets.items()}
@@ -90,6 +97,18 @@ def read_progress(
     dropped_so_far = {table: offset.dropped + written.read[table].dropped for table, offset in offsets.items()}
     dropped = {**written.refused_of, **dropped_so_far}
 
+    work = work or PlanWork()
+    since_asked = _duration(progress)
+    duration = max(timedelta(0), since_asked - written.waited)
+    # Spark's timestamp is that of the beginning
+    at = datetime.fromisoformat(str(progress["timestamp"])) + since_asked
+    between = duration if committed_before is None else at - committed_before
+
+    def busy(table: str) -> float | None:
+        if table in work.sources:
+            return busy_share(work.sources[table], between, parallelism)
+        return busy_share(Work(time=written.delivery_of.get(table)), between, 1)
+
     def table_figures(table: str) -> TableFigures:
         return TableFigures(
             rows_in=rows_read.get(table),
@@ -98,13 +117,9 @@ def read_progress(
             late_rows=late.get(table),
             dropped_rows=dropped.get(table),
             dead_letters=dropped.get(table) if keeps_dead_letters(table) else None,
+            busy=busy(table),
         )
 
-    since_asked = _duration(progress)
-    duration = max(timedelta(0), since_asked - written.waited)
-    # Spark's timestamp is that of the beginning
-    at = datetime.fromisoformat(str(progress["timestamp"])) + since_asked
-    between = duration if committed_before is None else at - committed_before
     return EpochReport(
         epoch=int(str(progress["batchId"])),
         rows_in=rows_in,
@@ -124,6 +139,12 @@ def read_progress(
         tables={table: table_figures(table) for table in sorted({*rows_read, *written.rows_of, *dropped})},
         phases=_phases(progress, written),
         sinks={table: _reached(table, paths[table], written, offsets, tables or {}) for table in paths},
+        operators={
+            name: OperatorFigures(
+                rows_in=each.rows_in, rows_out=each.rows_out, busy=busy_share(each, between, parallelism)
+            )
+            for name, each in work.operators.items()
+        },
         late=written.late,
         is_last=settled == END_OF_TIME and all(offset.is_end for offset in offsets.values()),
     )

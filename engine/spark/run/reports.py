@@ -14,6 +14,7 @@ from engine.plan.times import RowPath, row_paths
 from engine.spark.read import notes
 from engine.spark.read.planner import Offset
 from engine.spark.read.scan_spec import format_name
+from engine.spark.run.operator_times import NO_PLANS, PlanReader
 from engine.spark.run.progress import ReadSlices, WrittenEpoch, read_progress
 from engine.values.epoch_report import EpochReport
 
@@ -28,6 +29,8 @@ class Reporter:
     counts_state: bool = False
     is_one_jvm: bool = True
     """Whether all tasks run in the JVM of the driver, and so use its disk."""
+    plans: PlanReader = NO_PLANS
+    parallelism: int = 1
 
     def read(
         self, progress: Mapping[str, object], written: WrittenEpoch, committed_before: datetime | None = None
@@ -43,6 +46,8 @@ class Reporter:
             counts_state=self.counts_state,
             committed_before=committed_before,
             tables=self.program.tables,
+            work=self.plans.read(written.plan),
+            parallelism=self.parallelism,
         )
         return replace(report, lineage=self.lineage)
 

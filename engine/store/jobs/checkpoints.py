@@ -24,10 +24,19 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
 from engine.jobs.decisions.totals import EpochRows
-from engine.store.columns import Counts, FiguresOfTables, Instant, Length, Lengths, SinkFigures, Watermarks
+from engine.store.columns import (
+    Counts,
+    FiguresOfOperators,
+    FiguresOfTables,
+    Instant,
+    Length,
+    Lengths,
+    SinkFigures,
+    Watermarks,
+)
 from engine.store.database import METADATA
 from engine.store.jobs.jobs import JOBS
-from engine.values.epoch_report import SENT, DeclaredFigure, EpochReport, SinkProgress, TableFigures
+from engine.values.epoch_report import SENT, DeclaredFigure, EpochReport, OperatorFigures, SinkProgress, TableFigures
 
 _LIMIT = 100
 """Number of epochs to retain, as many as Arroyo shows; the state directory has its own retention."""
@@ -41,6 +50,7 @@ _TYPES: Mapping[object, type[TypeEngine[Any]]] = {
     Mapping[str, datetime | None]: Watermarks,
     Mapping[str, SinkProgress]: SinkFigures,
     Mapping[str, TableFigures]: FiguresOfTables,
+    Mapping[str, OperatorFigures]: FiguresOfOperators,
     Mapping[str, timedelta]: Lengths,
     Mapping[str, int]: Counts,
 }

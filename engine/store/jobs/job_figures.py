@@ -18,7 +18,7 @@ from engine.store.jobs.jobs import JOBS
 from engine.store.jobs.runs import RUNS
 from engine.store.pipelines.pipelines import PIPELINES
 from engine.store.pipelines.versions import VERSIONS
-from engine.values.epoch_report import EpochReport, SinkProgress, TableFigures
+from engine.values.epoch_report import EpochReport, OperatorFigures, SinkProgress, TableFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,7 @@ class NewestEpoch:
     state_bytes: int
     state_rows: Mapping[str, int]
     tables: Mapping[str, TableFigures]
+    operators: Mapping[str, OperatorFigures]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +72,17 @@ def job_figures(connection: Connection) -> Iterator[JobFigures]:
         is_state_given_up.label("is_state_given_up"),
         RUNS.c.launched_at,
         RUNS.c.ended_at,
-        *CHECKPOINTS.c["at", "state_bytes", "state_rows", "tables"],
+        *CHECKPOINTS.c["at", "state_bytes", "state_rows", "tables", "operators"],
         JOB_TOTALS.c.totals,
     ).select_from(rows)
     for row in connection.execute(query.order_by(PIPELINES.c.name)):
-        newest = NewestEpoch(at=row.at, state_bytes=row.state_bytes, state_rows=row.state_rows, tables=row.tables)
+        newest = NewestEpoch(
+            at=row.at,
+            state_bytes=row.state_bytes,
+            state_rows=row.state_rows,
+            tables=row.tables,
+            operators=row.operators,
+        )
         yield JobFigures(
             pipeline=row.name,
             job_id=row.id,

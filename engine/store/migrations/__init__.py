@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engine.store.migrations import m0001_to_m0019, m0020_to_m0041, m0042
+from engine.store.migrations import m0001_to_m0019, m0020_to_m0041, m0042, m0043
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     *m0001_to_m0019.MIGRATIONS,
     *m0020_to_m0041.MIGRATIONS,
     *m0042.MIGRATIONS,
+    *m0043.MIGRATIONS,
 )

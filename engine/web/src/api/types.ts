@@ -159,6 +159,8 @@ export interface Checkpoint {
   state_rows: Record<string, number>;
   /** Requests to the bucket of `state_url` since the report before, by kind: `changelog` are the PUTs of epochs; `put`, `get`, `head`, `list` and `delete` those of a start, then of maintenance. */
   state_requests: Record<string, number>;
+  /** What each stateful operator did, by its id. One is left out while nothing is known of it. */
+  operators: Record<string, OperatorFigures>;
 }
 
 /** Column lineage of a dataset. */
@@ -1011,6 +1013,16 @@ export interface OperatorCheckpointGroup {
   finish_time: number | null;
   /** The parts that its state is cut into. */
   subtasks: SubtaskCheckpointGroup[];
+}
+
+/** Figures of a stateful operator in an epoch. Unknown ones are None. */
+export interface OperatorFigures {
+  /** Rows that went into it. Null where source tasks merge rows before Spark counts them. */
+  rows_in?: number | null;
+  /** Rows that it emitted. */
+  rows_out?: number | null;
+  /** Share of the time since the epoch before, 0 to 1, that its tasks read shuffled rows, and read, changed and stored state. */
+  busy?: number | null;
 }
 
 /** Rates of an operator. */
@@ -2363,6 +2375,8 @@ export interface TableFigures {
   dropped_rows?: number | null;
   /** Those of its dropped rows that are kept as dead letters, so far. */
   dead_letters?: number | null;
+  /** Share of the time since the epoch before, 0 to 1. Of a source: that its tasks worked, with all that they do to its rows before the next shuffle. Of a sink: that it took to deliver the epoch. */
+  busy?: number | null;
 }
 
 /** Schema of a table's records. */

@@ -3,6 +3,7 @@ import { ask, part } from "../api/client";
 import { type Pace, usePolled } from "../api/polled";
 import type { Checkpoint, Job, Pipeline, StateSummary } from "../api/types";
 import { apart, bytes, count, instant, rate } from "../format";
+import { type Work, busiest, workOf } from "./busy";
 import { Chart } from "./chart";
 import { type DrawnNode, readPlan, tableOf } from "./graph";
 import { type Figures, PlanGraph } from "./plan-graph";
@@ -43,6 +44,8 @@ export function Overview({ pipeline, job, pace }: Props) {
   const series = useMemo(() => seriesOf(committed), [epochs.data]);
   // what a run did last is no figure of a job that is at rest
   const newest = job.state === "Running" ? (committed[0] ?? null) : null;
+  const works = useMemo(() => (newest === null ? null : workOf(plan, newest)), [plan, newest]);
+  const hot = works && busiest(works);
   const range = zoom ?? rangeOf(span, series.at);
   const isLive = job.state === "Running";
   const view = { at: series.at, range, zoomed: setZoom, isLive };
@@ -50,7 +53,8 @@ export function Overview({ pipeline, job, pace }: Props) {
     <>
       <section class="panel">
         <h2>Dataflow</h2>
-        <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, committed[1] ?? null, state.data)} />
+        <PlanGraph plan={plan} figures={(node) => figuresOf(node, newest, committed[1] ?? null, state.data, works?.get(node.node_id) ?? null, node.node_id === hot)} />
+        {works && <p class="hint">Busy: the share of time that the tasks of a source or of a stateful operator worked, or that a sink took to deliver. The time of a source includes everything up to the next stateful operator.</p>}
       </section>
       {committed.length < 2 ? (
         <p class="empty">{whyNoLines(epochs.data?.data.length ?? null, hasState)}</p>
@@ -124,8 +128,16 @@ export function whyNoLines(read: number | null, hasCommitted: boolean): string {
   return hasCommitted ? "No figures of an epoch yet." : "No epoch has been committed yet.";
 }
 
-/** The figures of an operator: those of its table in the newest epoch, or those of its state. */
-export function figuresOf(node: DrawnNode, newest: Checkpoint | null, previous: Checkpoint | null, state: StateSummary | null): Figures | null {
+/** The figures of a node: its rows and busy time in the newest epoch, what is amiss with its table, and its state. */
+export function figuresOf(
+  node: DrawnNode,
+  newest: Checkpoint | null,
+  previous: Checkpoint | null,
+  state: StateSummary | null,
+  work: Work | null = null,
+  isBusiest = false,
+): Figures | null {
+  const worked = newest === null ? [] : inWords(node, work, newest);
   const table = tableOf(node);
   const figures = table === null || newest === null ? undefined : newest.tables[table];
   if (figures && newest) {
@@ -135,10 +147,20 @@ export function figuresOf(node: DrawnNode, newest: Checkpoint | null, previous: 
     const now = [figures.late_rows ? `${count(figures.late_rows)} late` : "", figures.rows_waiting ? `${count(figures.rows_waiting)} waiting` : ""].filter(Boolean);
     const more = [...now, dropped ? `${count(dropped)} dropped in total` : ""].filter(Boolean);
     const speed = rows === null ? null : perSecond(rows, newest);
-    return { text: [speed === null ? "" : rate(speed), ...more].filter(Boolean).join(", "), isHot: now.length > 0 || isNew };
+    return { text: [speed === null ? "" : rate(speed), ...worked, ...more].filter(Boolean).join(", "), isHot: now.length > 0 || isNew || isBusiest };
   }
   const kept = state?.operators.find(({ id }) => id !== null && id === node.operator_id);
-  if (!kept) return null;
-  const skew = kept.skew !== null && kept.skew > 2 && kept.partitions.length > 1 ? `, skew ${kept.skew.toFixed(1)}` : "";
-  return { text: `${kept.rows === null ? "" : `${count(kept.rows)} rows, `}${bytes(kept.bytes)}${skew}`, isHot: skew !== "" };
+  const skew = kept && kept.skew !== null && kept.skew > 2 && kept.partitions.length > 1 ? `skew ${kept.skew.toFixed(1)}` : "";
+  const parts = [...worked, kept && kept.rows !== null ? `${count(kept.rows)} rows` : "", kept ? bytes(kept.bytes) : "", skew].filter(Boolean);
+  return parts.length === 0 ? null : { text: parts.join(", "), isHot: skew !== "" || isBusiest };
+}
+
+/** Rows per second of a node between tables, and how busy a node is. */
+function inWords(node: DrawnNode, work: Work | null, newest: Checkpoint): string[] {
+  if (work === null) return [];
+  const speed = (rows: number | null) => (rows === null ? null : perSecond(rows, newest));
+  const [read, given] = [speed(work.rowsIn), speed(work.rowsOut)];
+  const isTable = node.operator === "Scan" || node.operator === "Write";
+  const rates = isTable ? [] : read !== null && read === given ? [rate(read)] : [read === null ? "" : `in ${rate(read)}`, given === null ? "" : `out ${rate(given)}`];
+  return [...rates, work.busy === null ? "" : `busy ${Math.round(work.busy * 100)} %`].filter(Boolean);
 }

@@ -1,4 +1,4 @@
-import{B as e,C as t,G as n,H as r,Q as i,S as a,T as o,W as s,X as c,Z as l,n as u,q as d,t as f,w as p}from"./index-BmCCXfKb.js";import{n as m}from"./option-fields-HyM-t8lk.js";import{n as h}from"./sure-button-DVljGgK5.js";var g=400,_=`from engine.udf import udf
+import{B as e,C as t,G as n,H as r,Q as i,S as a,T as o,W as s,X as c,Z as l,n as u,q as d,t as f,w as p}from"./index-CS9cTNCg.js";import{n as m}from"./option-fields-Dq5DABoX.js";import{n as h}from"./sure-button-CuFG5CEv.js";var g=400,_=`from engine.udf import udf
 
 
 @udf

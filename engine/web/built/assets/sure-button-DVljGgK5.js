@@ -1,1 +1,0 @@
-import{X as e,w as t}from"./index-BmCCXfKb.js";function n({detail:e}){return e>1}function r({text:r,about:i,action:a}){let[o,s]=e(!1);return t(`button`,{type:`button`,class:`danger`,"aria-label":o?`${r} ${i} for good`:`${r} ${i}`,onBlur:()=>s(!1),onClick:e=>{n(e)||(s(!o),o&&a())},children:o?`${r} for good?`:r})}export{n,r as t};
