@@ -40,7 +40,7 @@ BadDataCheck = Literal["all_columns", "used_columns"]
 class Options(BaseModel):
     """The WITH options of a connector. Unknown options are refused; each option has a description."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
     changeable: ClassVar[frozenset[str]] = frozenset()
     """Fields that may change while a pipeline keeps its state, because they do not determine which rows there are."""

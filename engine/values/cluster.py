@@ -21,6 +21,8 @@ from pathlib import Path
 from engine.errors import SettingError
 from engine.values.declared_settings import COUNT, MEMORY, PORT, Kind, setting
 
+MAX_PARALLELISM = 1024
+"""Largest number of tasks that a pipeline may ask for."""
 _PLACE = re.compile(
     r"s3://(?P<bucket>[^/]*)/?(?P<prefix>.*)|s3::https?://(?P<server>[^/]+)/(?P<own>[^/]*)/?(?P<below>.*)", re.DOTALL
 )

@@ -77,6 +77,19 @@ OBJECTS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("parallelism", "complaint"),
+    [("0", "greater than zero"), ("²", "greater than zero"), ("1025", "at most 1,024 run in parallel")],
+)
+def test_a_run_refuses_a_parallelism_that_cannot_be(
+    parallelism: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "orders.sql", "--parallelism", parallelism])
+
+    assert complaint in capsys.readouterr().err
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "orders.sql"

@@ -46,6 +46,7 @@ from engine.jobs.processes.unleft_java import is_at_work
 from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import moves, pipeline_secrets, pipelines
 from engine.store.pipelines.moves import Move, MoveStep
+from engine.values.cluster import MAX_PARALLELISM
 from engine.values.instants import to_micros
 
 
@@ -61,7 +62,7 @@ class Passport(Body):
     pipeline_id: str = Field(description="Its id, which it keeps: by that its targets know their owner.")
     name: Name = Field(description="What it is called, here and there.")
     version: int = Field(ge=1, description="The number of its version.")
-    parallelism: int = Field(ge=1, le=1024, description="How many tasks run in parallel.")
+    parallelism: int = Field(ge=1, le=MAX_PARALLELISM, description="How many tasks run in parallel.")
     query: str = Field(min_length=1, description="The SQL text.")
     udfs: tuple[str, ...] = Field(default=(), description="The files of its Python functions.")
     settings: dict[str, str] = Field(default={}, description="The settings of its runs.")

@@ -39,10 +39,11 @@ from engine.jobs.fault_points import ControlPoint
 from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import pipelines, versions
 from engine.store.pipelines.lineages import is_state_given_up, voided_by_request
+from engine.values.cluster import MAX_PARALLELISM
 
 ROUTER = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
-Parallelism = Annotated[int, Field(ge=1, le=1024)]
+Parallelism = Annotated[int, Field(ge=1, le=MAX_PARALLELISM)]
 Interval = Annotated[int, Field(ge=1_000_000, le=86_400_000_000)]
 
 

@@ -27,6 +27,7 @@ from engine.cli.arguments import (
 from engine.cli.base import Command, path
 from engine.cli.terminal import bold, complain, dim, read_script, say
 from engine.errors import ScriptRefused, SettingError
+from engine.values.cluster import MAX_PARALLELISM
 from engine.values.declared_settings import Setting
 from engine.values.durations import read_duration
 from engine.values.run_settings import RUN_SETTINGS, is_run_setting, near_names, read_run_settings
@@ -47,7 +48,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="Read the script from this file; - is standard input")
     parser.add_argument("--name", metavar="N", help="Name the pipeline (default: the name of the file)")
     parser.add_argument(
-        "--parallelism", metavar="P", type=_positive, default=1, help="Set the parallelism (default: 1)"
+        "--parallelism", metavar="P", type=_parallelism, default=1, help="Set the parallelism (default: 1)"
     )
     parser.add_argument(
         "--state-dir",
@@ -103,9 +104,15 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number greater than zero")
     return int(text)
+
+
+def _parallelism(text: str) -> int:
+    if (parallelism := _positive(text)) > MAX_PARALLELISM:
+        raise ArgumentTypeError(f"{text} tasks are too many: at most {MAX_PARALLELISM:,} run in parallel")
+    return parallelism
 
 
 def _run(arguments: Namespace) -> int:
