@@ -21,7 +21,8 @@ from engine.changes.operators import Consent, Pair
 from engine.changes.verdict import FROM_OPTIONS, Change, Verdict
 from engine.compile import Program
 from engine.connectors.base import Table
-from engine.functions import AGGREGATES, FUNCTIONS
+from engine.functions import AGGREGATES
+from engine.plan.expressions.conditions import is_left_to_python
 from engine.plan.expressions.expr import Call, Column, Expr, Literal, walk
 from engine.plan.identity.fingerprint import stable_text
 from engine.plan.nodes import Branch, UpdatingAggregate
@@ -230,7 +231,7 @@ def _old_condition(before: Program, old: Operator, new: Operator) -> Expr | None
     if condition is None:
         return _ALL
     calls = [part for part in walk(condition) if isinstance(part, Call)]
-    if any(call.function not in FUNCTIONS or FUNCTIONS[call.function].is_computed for call in calls):
+    if any(map(is_left_to_python, calls)):
         return None  # its code may be another one by now
     places = dict(_places(old, new))
     read = {part.name for part in walk(condition) if isinstance(part, Column)}

@@ -293,7 +293,7 @@ OPERATORS = (
         "~",
         "text ~ regex",
         "Whether the regular expression matches somewhere in the text; "
-        "NULL when either is. A constant pattern has the syntax of Rust's regex crate.",
+        "NULL when either is. It has the syntax of Rust's regex crate; in a column, one that is refused ends the run.",
     ),
     _regex("~*", "text ~* regex", "The same as ~, ignoring case; NULL when either is."),
     _regex("!~", "text !~ regex", "The opposite of ~; NULL when either is."),

@@ -105,6 +105,7 @@ def test_results_have_the_declared_types(spark: SparkSession) -> None:
 def test_columns_give_what_the_tables_say(spark: SparkSession, tmp_path: Path) -> None:
     constants: dict[str, Literal] = {}
     expressions = [_over_columns(expr, constants) for expr in _expressions()]
+    register_calls(spark, [expr for expr in expressions if isinstance(expr, Call)])
     path = str(tmp_path / "constants")
     stored = spark.range(1).select([F.expr(to_sql(value)).alias(name) for name, value in constants.items()])
     stored.write.parquet(path)

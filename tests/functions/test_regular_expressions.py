@@ -6,11 +6,14 @@ import random
 
 import pytest
 import re2
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine.functions.parsers.regex import RegexError, to_java, why_refused
-from engine.plan.expressions.expr import Call, Literal
+from engine.plan.expressions.conditions import is_left_to_python
+from engine.plan.expressions.expr import Call, Column, Literal
 from engine.spark.printers.expressions import to_sql
+from engine.spark.workers.register_kernels import register_calls
 from engine.types import BOOLEAN, TEXT
 
 TRANSLATED = {
@@ -122,7 +125,6 @@ def test_spaces_and_comments_of_flag_x_are_left_out() -> None:
 
 
 def test_constant_patterns_have_the_meaning_of_rust_in_spark(spark: SparkSession) -> None:
-    """A pattern that is no constant is Java's, so these are no cases of the tables, which try columns as well."""
     matching = {
         ("digit", "^[[:digit:]]+$"): False,
         ("a1", "[[:digit:]]"): True,
@@ -136,6 +138,59 @@ def test_constant_patterns_have_the_meaning_of_rust_in_spark(spark: SparkSession
 
     assert row is not None
     assert list(row) == [*matching.values(), "foo4"]
+
+
+def test_random_patterns_of_a_column_match_as_those_of_re2(spark: SparkSession) -> None:
+    chance = random.Random(20261129)
+    cases: list[tuple[str, str, bool]] = []
+    for _ in range(200):
+        pattern = random_pattern(chance)
+        try:
+            expected = re2.compile(pattern)
+        except re2.error:
+            continue
+        cases += [(text, pattern, bool(expected.search(text))) for text in chance.sample(TEXTS, 3)]
+    matches = Call("~", (Column("text", TEXT), Column("pattern", TEXT)), BOOLEAN)
+    register_calls(spark, [matches])
+
+    rows = spark.createDataFrame(cases, "text STRING, pattern STRING, found BOOLEAN")
+    shown = rows.selectExpr("text", "pattern", "found", f"{to_sql(matches)} AS ours").collect()
+    assert len(shown) > 400
+    assert [(row.text, row.pattern, row.ours) for row in shown if row.found != row.ours] == []
+
+
+def test_a_pattern_of_a_column_takes_flags_and_null(spark: SparkSession) -> None:
+    text, pattern = Column("text", TEXT), Column("pattern", TEXT)
+    like = Call("regexp_like", (text, pattern, Literal("ix", TEXT)), BOOLEAN)
+    either = Call("!~*", (text, pattern), BOOLEAN)
+    register_calls(spark, [like, either])
+    rows = [("AB\n", "a b # both"), ("AB\n", "b$"), ("ab", None)]
+    frame = spark.createDataFrame(rows, "text STRING, pattern STRING")
+
+    assert [list(row) for row in frame.selectExpr(to_sql(like), to_sql(either)).collect()] == [
+        [True, True],
+        [False, True],
+        [None, None],
+    ]
+
+
+def test_a_refused_pattern_of_a_column_ends_the_run_only_where_it_is_used(spark: SparkSession) -> None:
+    matches = Call("~", (Column("text", TEXT), Column("pattern", TEXT)), BOOLEAN)
+    register_calls(spark, [matches])
+    frame = spark.createDataFrame([("ab", "a(?=b)"), ("ab", "a")], "text STRING, pattern STRING")
+    guarded = f"CASE WHEN pattern = 'a' THEN {to_sql(matches)} END"
+
+    assert [row[0] for row in frame.selectExpr(guarded).collect()] == [None, True]
+    with pytest.raises(PySparkException, match=r"the regular expression a\(\?=b\) is refused: look-around"):
+        frame.selectExpr(to_sql(matches)).collect()
+
+
+def test_a_pattern_of_a_column_is_translated_in_python_for_the_state_above_windows() -> None:
+    column, constant = Column("pattern", TEXT), Literal("a", TEXT)
+
+    assert is_left_to_python(Call("~", (column, column), BOOLEAN))
+    assert is_left_to_python(Call("regexp_replace", (column, column, constant), TEXT))
+    assert not is_left_to_python(Call("~", (column, constant), BOOLEAN))
 
 
 def test_random_patterns_match_as_those_of_re2(spark: SparkSession) -> None:

@@ -13,9 +13,10 @@ from engine.arrow.functions.arrays import ARRAY_KERNELS, MATH_KERNELS
 from engine.arrow.functions.hashing import HASH_KERNELS
 from engine.arrow.functions.json import JSON_KERNELS
 from engine.arrow.functions.kernel import Kernel
+from engine.arrow.functions.regex import REGEX_KERNELS
 from engine.arrow.functions.time import TIME_KERNELS
 
-__all__ = ["FUNCTION_KERNELS", "Kernel"]
+__all__ = ["FUNCTION_KERNELS", "HELPER_KERNELS", "Kernel"]
 
 FUNCTION_KERNELS: Mapping[str, Kernel] = {
     **MATH_KERNELS,
@@ -24,3 +25,5 @@ FUNCTION_KERNELS: Mapping[str, Kernel] = {
     **JSON_KERNELS,
     **ARRAY_KERNELS,
 }
+HELPER_KERNELS: Mapping[str, Kernel] = {**REGEX_KERNELS}
+"""Kernels of parts of functions, which no script can call."""

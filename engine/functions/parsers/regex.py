@@ -18,6 +18,8 @@ from functools import lru_cache
 
 from engine.errors import message_of
 
+JAVA_REGEX = "java_regex"
+"""Name of the kernel that translates patterns that are no constants."""
 _POSIX = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",

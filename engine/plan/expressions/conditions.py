@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from engine import types
 from engine.functions import FUNCTIONS
+from engine.functions.parsers.regex import is_regex
 from engine.plan.expressions.expr import (
     Call,
     Case,
@@ -171,6 +172,20 @@ def is_left_to_kernel(call: Call) -> bool:
     """Whether a kernel of `engine.arrow.functions` computes the call."""
     plain = call.function in EVALUATED and _is_plain(call.function, call.arguments)
     return not plain and _has_kernel(call.function, call.arguments)
+
+
+def is_left_to_python(call: Call) -> bool:
+    """Whether Spark needs Python for the call: it is the user's, a kernel computes it, or one translates its regular
+    expression, which is no constant."""
+    declared = FUNCTIONS.get(call.function)
+    return declared is None or declared.is_computed or has_unknown_regex(call)
+
+
+def has_unknown_regex(call: Call) -> bool:
+    """Whether the call takes a regular expression that is known only when it runs."""
+    declared = FUNCTIONS.get(call.function)
+    takes_one = declared is not None and declared.checks.get(1) is is_regex
+    return takes_one and not isinstance(call.arguments[1], Literal)
 
 
 def _knows(function: str, arguments: tuple[Expr, ...]) -> bool:

@@ -31,9 +31,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeGuard
 
-from engine.functions import FUNCTIONS
 from engine.plan.explain import aggregate_name, orders, over_name, show
-from engine.plan.expressions.conditions import split_condition
+from engine.plan.expressions.conditions import is_left_to_python, split_condition
 from engine.plan.expressions.expr import Call, Column, Expr
 from engine.plan.expressions.expr import walk as walk_expr
 from engine.plan.identity.fingerprint import stable_text
@@ -368,5 +367,5 @@ def _read_in_python(exprs: Iterable[Expr], columns: _Read) -> Iterator[int]:
     over Arrow."""
     for expr in exprs:
         for part in walk_expr(expr):
-            if isinstance(part, Call) and (part.function not in FUNCTIONS or FUNCTIONS[part.function].is_computed):
+            if isinstance(part, Call) and is_left_to_python(part):
                 yield from _read(part, columns)

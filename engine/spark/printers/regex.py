@@ -1,5 +1,7 @@
 r"""Print regular expressions in Spark SQL, translated from Arroyo's syntax to Java's (`functions/parsers/regex.py`).
 
+A pattern that is no constant is translated by a kernel when it runs; one that is refused ends the run.
+
 Flag U gives \d, \w and \s their Unicode meaning. With flag d, only a newline ends a line.
 """
 
@@ -8,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from engine.functions.parsers.regex import java_name, to_java
+from engine.functions.parsers.regex import JAVA_REGEX, java_name, to_java
 from engine.plan.expressions.expr import Call, Expr, Literal
 from engine.spark.printers import Form, Printer
 from engine.spark.printers.literals import text_to_sql
 
+REGEX_KERNEL = f"arroyo_{JAVA_REGEX}"
+"""Spark's name of the kernel that translates patterns."""
 _REST = "engineRest"
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.\[\]]*)\}")
 _REPLACEMENTS = (
@@ -37,15 +41,20 @@ def _flags(call: Call, position: int) -> str:
 
 
 def _expression(pattern: Expr, printed: str, flags: str, suffix: str = "") -> str:
-    """Print the pattern as a Java pattern. A pattern that is no constant has Java's syntax."""
+    """Print the pattern as a Java pattern."""
     kept = "".join(letter for letter in flags if letter in "ims")
     match pattern:
         case Literal(str(text)):
             return text_to_sql(f"(?Ud{kept})(?:{to_java(text, flags).pattern}){suffix}")
-    verbose = "x" if "x" in flags else ""
-    # With flag x a comment may run to the end of the pattern's last line.
-    options, end = text_to_sql(f"(?Ud{kept}{verbose})(?:"), text_to_sql(("\n)" if verbose else ")") + suffix)
-    return f"concat({options}, replace({printed}, '(?P<', '(?<'), {end})"
+        case Literal():
+            return "CAST(NULL AS STRING)"
+    translated = f"{REGEX_KERNEL}({printed}, {text_to_sql(flags)})"
+    shown = (
+        f"concat('the regular expression ', substring({printed}, 1, 80), ' is refused: ', substring({translated}, 2))"
+    )
+    refused = f"startswith({translated}, '!')"
+    pattern_in_java = f"(CASE WHEN {refused} THEN raise_error({shown}) ELSE substring({translated}, 2) END)"
+    return f"concat({text_to_sql(f'(?Ud{kept})(?:')}, {pattern_in_java}, {text_to_sql(')' + suffix)})"
 
 
 def _like(call: Call, arguments: Sequence[str]) -> str:
