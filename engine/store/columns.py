@@ -128,11 +128,11 @@ class FiguresOfOperators(TypeDecorator[Mapping[str, OperatorFigures]]):
     cache_ok = True
 
     def process_bind_param(self, value: Mapping[str, OperatorFigures] | None, dialect: Dialect) -> str:
-        """To JSON text, without what is None."""
+        """Convert to JSON text, without None."""
         return _OPERATORS.dump_json(value or {}, exclude_none=True).decode()
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, OperatorFigures]:
-        """From JSON text; epochs of earlier versions say nothing of their operators."""
+        """Convert from JSON text; epochs of earlier versions have no figures of operators."""
         return _OPERATORS.validate_json(value or "{}")
 
 

@@ -166,7 +166,7 @@ def _groups(
 def _operator_groups(
     node: Mapping[str, str | None], rates: Sequence[tuple[int, float, EpochReport]]
 ) -> list[MetricGroup]:
-    """The rates of a stateful operator."""
+    """Return the rates of a stateful operator."""
     known = [
         (at, seconds, report.operators[name])
         for at, seconds, report in rates

@@ -16,7 +16,8 @@ from engine.functions.parsers.regex import JAVA_REGEX, RegexError, to_java
 
 
 def _translated(patterns: pa.Array, flags: pa.Array) -> pa.Array:
-    """Each pattern in Java's syntax behind `=`, or why it is refused behind `!`; NULL for NULL. `flags` is one text."""
+    """Return each pattern in Java's syntax behind `=`, or why it is refused behind `!`; NULL for NULL. All `flags` are
+    the same text."""
     if len(patterns) == 0:
         return pa.array([], pa.string())
     constant = flags[0].as_py()
