@@ -16,7 +16,7 @@ from engine.connectors.intake import log
 from engine.connectors.intake.log import LogWriter, Message, read_dropped, read_end, segment_numbers
 from engine.connectors.intake.options import IntakeOptions
 from engine.connectors.intake.receiver import ReceivingThread, Reception, Take
-from engine.connectors.intake.source import IntakeSource
+from engine.connectors.intake.source import IntakeSource, LogPosition
 from engine.connectors.polling_http.options import METADATA, PollingHttpOptions
 from engine.connectors.testing import between, rows, start
 from engine.errors import (
@@ -141,9 +141,11 @@ def test_segments_are_deleted_once_they_are_committed_and_old_enough(tmp_path: P
 
     assert segment_numbers(directory) == [3, 4, 5, 6]
     assert read(of, half, of.advance(half, None)) == [3, 4, 5]
+    assert read(of, start(of), half) == [2]  # as a state that begins anew reads
+    old = {"log": LogPosition(log.read_id(directory), 1, 10).to_json()}
     with pytest.raises(RecordsLostError, match=r"1\.log is gone"):
-        read(of, start(of), half)
-    assert read(reader(tmp_path, on_data_loss="continue"), start(of), half) == [2]
+        read(of, old, half)
+    assert read(reader(tmp_path, on_data_loss="continue"), old, half) == [2]
 
 
 @pytest.mark.usefixtures("_small_segments")

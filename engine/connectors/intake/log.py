@@ -250,9 +250,12 @@ class LogWriter:
 
 
 def read_log(directory: Path, first: End, last: End, *, may_lack: bool) -> Iterator[Message | int]:
-    """Return the messages between two positions, and the number of messages of each segment that was dropped in
-    between. Raise RecordsLostError if other messages are missing, unless they `may_lack`."""
+    """Return the messages between two positions, and the number of messages of each segment that was dropped in between.
+
+    Raise RecordsLostError where messages are gone otherwise, unless they `may_lack`. Segment 0 stands for the oldest
+    that is stored: a state that begins anew does not miss segments that were deleted before."""
     dropped = read_dropped(directory)
+    has_begun = first[0] > 0
     for number in range(max(1, first[0]), last[0] + 1):
         start = first[1] if number == first[0] else 0
         path = segment_file(directory, number)
@@ -261,9 +264,10 @@ def read_log(directory: Path, first: End, last: End, *, may_lack: bool) -> Itera
         except FileNotFoundError:
             if number in dropped:
                 yield dropped[number]
-            elif not may_lack:
+            elif has_begun and not may_lack:
                 raise _lost(f"{path} is gone") from None
             continue
+        has_begun = True
         with file:
             end = last[1] if number == last[0] else os.fstat(file.fileno()).st_size
             at = start
