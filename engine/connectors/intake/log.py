@@ -250,7 +250,7 @@ class LogWriter:
 
 
 def read_log(directory: Path, first: End, last: End, *, may_lack: bool) -> Iterator[Message | int]:
-    """Return the messages between two positions, and the number of messages of each segment that was dropped in between.
+    """Return the messages between two positions, and the number of messages of each dropped segment in between.
 
     Raise RecordsLostError where messages are gone otherwise, unless they `may_lack`. Segment 0 stands for the oldest
     that is stored: a state that begins anew does not miss segments that were deleted before."""
