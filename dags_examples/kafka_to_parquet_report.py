@@ -110,7 +110,7 @@ with DAG(
             sold = orders.aggregate("shop, count(*) AS orders, sum(cents)::BIGINT AS cents").order("shop")
             part = written.with_suffix(".part")
             sold.write_parquet(str(part))
-            part.replace(written)  # whoever reads it finds all of it, or none
+            part.replace(written)  # readers find the complete file, or none
             return {"report": str(written), "sold": {shop: [count, cents] for shop, count, cents in sold.fetchall()}}
 
     stop = StopStreamingJobOperator(task_id="stop", pipeline=PIPELINE)

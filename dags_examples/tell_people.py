@@ -21,7 +21,7 @@ CREATE TABLE numbers WITH (connector = 'impulse', event_rate = 100);
 CREATE TABLE seconds WITH (connector = 'blackhole');
 INSERT INTO seconds SELECT count(*) AS n FROM numbers GROUP BY tumble(interval '1 second');
 """
-# Without `deliver` it is told in the task's log. By mail it is told with
+# Without `deliver` the message goes to the task's log. To send it by mail, use
 # deliver=SmtpNotifier(to="...", subject="{{ arroyo.headline }}", html_content="{{ arroyo_message }}"), message="html"
 TELL = ArroyoNotifier()
 WATCH = ArroyoNotifier("told", when=["failed", "lag", "state_lost"], lag=timedelta(minutes=5), message="line")

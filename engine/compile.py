@@ -253,7 +253,7 @@ def _code_of(udf: Udf) -> Code:
     if udf.state_version is not None:
         kept = f"state {udf.state_version}"
         return Code(text, kept, kept)
-    # objects are kept as bytes, and whether those of one version of a package can be read by another nobody knows
+    # objects are stored as bytes; whether another version of a package can read them is unknown
     return Code(text, text, " ".join((text, *needs_of(udf.file))))
 
 

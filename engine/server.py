@@ -116,7 +116,7 @@ def stand_where_it_stood(database: Database, directory: DataDirectory) -> None:
     start there, and output elsewhere would be split in two without notice."""
     with database.reading() as connection:
         is_empty = connection.exec_driver_sql("SELECT 1 FROM pipelines LIMIT 1").first() is None
-    with suppress(OSError, ValueError):  # what cannot be read, or is not there any more, holds no output
+    with suppress(OSError, ValueError):  # an unreadable or missing file has no output
         folder = Path(directory.folder.read_text().rstrip("\n"))
         if not is_empty and folder.is_absolute():
             if folder != Path.cwd():

@@ -43,7 +43,7 @@ _LOOKS = (
     "savepoint-schedules",
     "storage",
 )
-# `pipelines/*/watermark` is not among them: it writes a certificate down for whoever names a DAG run.
+# `pipelines/*/watermark` is not among them: it stores a certificate for any request that names a DAG run.
 _CHANGES = (
     "connection_profiles/**",
     "connection_tables/**",

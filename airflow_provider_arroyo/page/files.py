@@ -29,7 +29,7 @@ class File:
 @cache
 def built() -> Mapping[str, File]:
     """Return all files of the page by their paths; empty if the provider was installed without them."""
-    # both are in one distribution; where its other half lies can be asked without importing anything of it
+    # both packages are in one distribution; the other one is located without importing it
     spec = find_spec("engine")
     places = [] if spec is None else list(spec.submodule_search_locations or [])
     folders = [folder for place in places if (folder := Path(place) / "web" / "built").is_dir()]

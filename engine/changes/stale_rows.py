@@ -175,7 +175,7 @@ def _pairs(before: Sequence[_Changes], after: Sequence[_Changes]) -> Iterator[tu
 
 def _changes_of(program: Program, table: str) -> list[_Changes]:
     parts = without_widths(program.parts)
-    # kept until all is said: what relations mean is known by the relations themselves
+    # kept to the end: the meanings are cached by the identity of the relations
     pieces = [piece for write in parts.writes if write.table == table for piece in _pieces(write.input, parts)]
     updating = [piece for piece in pieces if is_updating(piece)]
     meanings = Meanings(program.codes, parts.branches, turns=True)

@@ -277,7 +277,7 @@ def _write_logs(
     checkpoint: Path, old: _Old, new: _Skeleton, operators: Mapping[int, int], order: Sequence[int | None]
 ) -> None:
     for number, plan in old.plans.items():
-        # a plan of tables that are all gone binds nobody
+        # a planned epoch over tables that are all gone need not be repeated
         if number <= old.epoch or any(source is not None for source in order):
             write_text(checkpoint / "offsets" / str(number), in_order_of(order, new.first, plan).text())
     for number, commit in old.commits.items():

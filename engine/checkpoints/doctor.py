@@ -75,7 +75,7 @@ def _read(savepoint: Path, checkpoint: Path, spark: SparkSession) -> DrillReport
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - a drill without state needs no Spark
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
-    # Spark needs its state coordinator for this, which only comes into being when somebody asks for the queries
+    # Spark needs its state coordinator for this, which is only created when the queries are requested
     _ = spark.streams.active
     _say_where_schemas_are(checkpoint)
     rows, operators = 0, set[int]()

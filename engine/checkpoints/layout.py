@@ -176,7 +176,7 @@ def _take(parent: Path) -> tuple[int, Path]:
         directory = parent / uuid.uuid4().hex[:12]
         lock = _lock_of(directory)
         lock.touch(mode=0o600)
-        # somebody who sweeps may have come between
+        # a concurrent sweep may have removed the file
         if (handle := _try_lock(lock)) is not None:
             return handle, directory
 

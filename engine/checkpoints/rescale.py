@@ -67,7 +67,7 @@ def _lay_out(paths: StatePaths, parallelism: int, spark: SparkSession, new_linea
     copy_epoch(paths, staging, epoch)
     copy = staging / paths.checkpoint.name
     planned = _take_out_the_next(copy, epoch)
-    # Spark needs its state coordinator for this, which only comes into being when somebody asks for the queries;
+    # Spark needs its state coordinator for this, which is only created when the queries are requested;
     # without it the attempt fails and leaves an unfinished epoch behind.
     _ = spark.streams.active
     spark._streamingCheckpointManager.repartition(str(copy), parallelism)  # noqa: SLF001 - it has no public name yet

@@ -106,7 +106,7 @@ class _Last:
 def _last_of(path: Path, limit: int) -> _Last:
     try:
         return _last_of_parquet(path, limit) if path.suffix == ".parquet" else _last_of_lines(path, limit)
-    except FileNotFoundError:  # somebody has removed it since the directory was listed
+    except FileNotFoundError:  # it was removed after the directory was listed
         return _Last([])
     except (OSError, ValueError) as error:  # what Arrow says of a file that is no Parquet is a ValueError
         raise NotReadBackError(

@@ -333,7 +333,7 @@ class Changes:
         waits = self._waiting.get(pipeline_id, set())
         waits.discard(wait)
         if wait.answer.done() and not wait.answer.cancelled():
-            wait.answer.exception()  # one that nobody asks for any more is not worth a warning
+            wait.answer.exception()  # the request is gone: no warning
         if not waits:
             self._waiting.pop(pipeline_id, None)
 

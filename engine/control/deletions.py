@@ -84,7 +84,7 @@ def finish(context: Context, pipeline_id: str) -> None:
     """Remove the directories of a deleted pipeline, once no process works on its state: work that a previous control
     plane has started would create them again. What cannot be removed is left to the next start."""
     if is_at_work(context.directory.driver_lock(pipeline_id)):
-        # nobody wants a restore or a rescale to end any more, and one that hangs never does
+        # the result of a restore or a rescale is not needed, and one that hangs never ends
         processes.kill(processes.marked(processes.maintenance_mark(pipeline_id)))
         later = threading.Timer(_PAUSE, finish, (context, pipeline_id))
         later.daemon = True
@@ -104,7 +104,7 @@ def finish(context: Context, pipeline_id: str) -> None:
         with context.database.writing() as connection:
             deletions.settle(connection, pipeline_id)
     except OperationalError as error:
-        # nobody sees it any more; the next start finds nothing to remove
+        # it is hidden already; the next start finds nothing to remove
         LOG.error("pipeline %s is deleted, which cannot be written down: %s", pipeline_id, error.orig)
 
 

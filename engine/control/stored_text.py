@@ -162,7 +162,7 @@ def _is_called(function: StoredFunction, called: set[str], own_files: Sequence[s
     try:
         own = {name.lower() for name in read_udfs(name_files(own_files)).by_name}
     except EngineError:
-        return False  # whoever plans it says what is wrong
+        return False  # planning it reports the error
     return bool(wanted - own)
 
 

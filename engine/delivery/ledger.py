@@ -91,7 +91,7 @@ def decide(
     if not ledger:
         return Stop(_lost(epoch)) if ever_committed else WriteAfter(None)
     newest = ledger[-1]
-    # Before anything else: whoever has been replaced must not even skip, for what it sees is not meant for it.
+    # First of all: a run that was replaced must not even skip, since the ledger is another run's by now.
     if newest.generation > epoch.generation:
         return StandDown(superseded(newest.generation, epoch.generation))
     if newest.lineage != epoch.lineage:

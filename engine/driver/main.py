@@ -76,7 +76,7 @@ class Work(Protocol):
 def main(argv: Sequence[str], work: Work) -> int:
     """Run the command of the arguments; return 0, or 3 if it failed."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    # what a callback raises comes back through Spark and is said with its code; a stop raises, too, and is no error
+    # an error of a callback comes back through Spark and is reported with its code; a stop raises, too, and is no error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     args = _parser().parse_args(argv)
     if args.verb == "run":

@@ -52,7 +52,7 @@ def unpack_lz4(packed: bytes, length: int) -> bytes:
     """Decompress an LZ4 block to `length` bytes."""
     if length == 0:
         return b""
-    if length > 255 * len(packed) + 64:  # no block can be that small, and nobody should make room for it
+    if length > 255 * len(packed) + 64:  # no block compresses that well: do not allocate memory for it
         raise NotAsWrittenError("has a block that does not unpack")
     try:
         unpacked: bytes = _codec().decompress(packed, length).to_pybytes()

@@ -86,7 +86,7 @@ def state_file_damage(paths: StatePaths) -> Iterator[Damage]:
         (Kind.GENERATION, paths.generation, _generation),
         (Kind.OWNER, paths.owner, _owner),
     ):
-        # directories of earlier versions have no owner, and those that were never run nothing at all
+        # directories of earlier versions have no owner, and directories without a run are empty
         if path.exists() or (has_begun and path != paths.owner):
             yield from attempt(kind, path, read)
     yield from note_damage(paths.watermarks)

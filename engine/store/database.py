@@ -96,8 +96,8 @@ def open_database(directory: DataDirectory, secrets_key: str | None = None, kept
     except BaseException:
         lock.close()
         raise
-    # as many connections as there are threads for requests; those beyond `pool_size` are opened anew each time. The one
-    # that was used last is used next: each of them reads anew what another one has written
+    # as many connections as there are threads for requests; those beyond `pool_size` are reopened each time. The one
+    # that was used last is used next: each of them rereads the pages that another one has written
     engine = create_engine(f"sqlite:///{directory.database}", pool_size=20, max_overflow=40, pool_use_lifo=True)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)

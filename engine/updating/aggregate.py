@@ -98,7 +98,7 @@ def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, p
     newest = max(state.newest, int(times.max(initial=NEVER)))
     rows = state.tables.get("rows", Chunks((ROW_ID,)))
     before = rows.find(ids)
-    # a key that is due to be forgotten begins anew, also where no sweep has come by yet: when it does must not matter
+    # an expired key starts again even before the next sweep: the time of a sweep must not change results
     alive = None if before is None else before.filter(pa.array(longs(before[LAST]) + spec.ttl >= newest))
     after = changed if alive is None else _merge_rows(spec, pa.concat_tables([alive, changed]).combine_chunks())
     exists = longs(after[WEIGHT]) > 0

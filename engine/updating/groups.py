@@ -61,7 +61,7 @@ def changes_between(
     after = after if after is not None else before.slice(0, 0)
     old_ids, new_ids = longs(before[ROW_ID]), longs(after[ROW_ID])
     places = np.searchsorted(new_ids, old_ids)
-    # the zero appended stands for no row: it may be equal to an id, so places behind the last row are left out again
+    # the appended zero is no row: it may equal an id, so positions after the last row are left out again
     in_both = np.flatnonzero(np.append(new_ids, 0)[places] == old_ids)
     in_both = in_both[places[in_both] < len(new_ids)]
     is_same = same_rows(before.take(pa.array(in_both)), after.take(pa.array(places[in_both])))

@@ -225,7 +225,7 @@ def _joined(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
         return _tested(spec, left, right)
     changed_left, unchanged_left = np.flatnonzero(left.changed), np.flatnonzero(~left.changed)
     changed_right, all_right = np.flatnonzero(right.changed), np.arange(len(right.match))
-    # every pair of which a row changed, once: changed rows of the left with all, the others with changed ones
+    # every pair with a changed row, once: changed rows of the left with all, the others with changed ones
     first = _matches(spec, left, right, changed_left, all_right)
     second = _matches(spec, left, right, unchanged_left, changed_right)
     lefts, rights = np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

@@ -147,7 +147,7 @@ def _partitions(
     if totals is not None and totals.num_rows:
         kept_ids, last = longs(totals[ROW_ID]), longs(totals[LAST])
         place = np.minimum(np.searchsorted(kept_ids, ids[new]), len(kept_ids) - 1)
-        # the first new row of a partition decides whether it goes on; later parts carry nothing
+        # the first new row of a partition decides whether it continues; later parts carry nothing
         leading = _leading_new(first, new)
         goes_on = (kept_ids[place] == ids[new]) & is_first_of_id[_last_true(is_first_of_id)[new]]
         goes_on &= _is_first_part(ids, first, new) & (times[leading] - last[place] <= ttl)

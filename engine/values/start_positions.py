@@ -82,7 +82,7 @@ def read_start(text: str) -> StartPosition:
 def read_time(text: str) -> datetime:
     """Return the instant that a text in ISO 8601 names, in UTC where it says no zone; ValueError when it names none."""
     wrong = f"{text!r} is no instant: write one as 2026-01-31T00:00:00Z"
-    # of digits alone nobody can say whether they are a day or microseconds
+    # digits alone may be a day or microseconds
     if _DAY_OR_NUMBER.fullmatch(text):
         raise ValueError(wrong)
     try:

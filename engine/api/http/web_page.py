@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 ROUTER = APIRouter(include_in_schema=False)
 BUILT = Path(str(files("engine"))) / "web" / "built"
 
-# No script or style stands in the page, and nothing is asked of or told to any other host.
+# The page has no inline script or style, and contacts no other host.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

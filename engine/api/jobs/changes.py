@@ -169,7 +169,7 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
         yield "retry: 1000\n\n" + ("event: reset\ndata: {}\n\n" if is_reset else "")
         yield _events(start.log, items) + f"id: {Cursor(start.log, number)}\nevent: ready\ndata: {{}}\n\n"
         while (remaining := end - loop.time()) > 0 and not feed.is_closed:
-            # asked before the wait, too: who has left while something was sent is not roused any more
+            # checked before the wait, too: a session that ended during a send does not wake the feed
             if is_let_in(request):
                 await feed.wait(number, min(_HEARTBEAT_SECONDS, remaining))
             if not is_let_in(request):
@@ -222,7 +222,7 @@ async def _wait(feed: ChangeFeed, number: int, seconds: float, request: Request)
     loop = asyncio.get_running_loop()
     end, seen = loop.time() + seconds, number
     while await feed.wait(seen, end - loop.time()) and not feed.after(number) and is_let_in(request):
-        seen = feed.newest  # a preview has changed, or somebody else has left
+        seen = feed.newest  # a preview has changed, or another reader has left
     if not is_let_in(request):
         raise AuthError("the token has ended while the request was held", hint="ask for another token")
 

@@ -343,7 +343,7 @@ def _shown(context: Context, pipeline_id: str, name: str) -> Arrival:
             return Arrival(pipeline_id=pipeline_id, name=name, step=None, task=task, state=None, is_up=False)
         record = read_record(connection, pipeline_id)
     state = record.status.state
-    # who stops it here is a person: the move is over for all that
+    # only a person can have stopped it here: the move has ended nevertheless
     may_rest = not move.runs or (record.pipeline.stop != "none" and state is State.STOPPED)
     is_up = may_rest or (state in (State.RUNNING, State.FINISHED) and is_settled(record.pipeline, record.status))
     return Arrival(

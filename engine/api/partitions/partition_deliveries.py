@@ -237,7 +237,7 @@ def waiting_for(connection: Connection, context: Context, consumer: Consumer, re
     """Count the deliveries that a consumer has not acknowledged or would now receive; at most a thousand."""
     try:
         until = output_reached(connection, consumer, record)
-    except EngineError:  # nobody can ever say how far the output of its sink is complete: there is nothing to wait for
+    except EngineError:  # the progress of its sink can never be known: there is nothing to wait for
         until = None
     told, _ = next_told(consumer, partitions.history(connection, consumer), until, context.clock(), _COUNTED)
     return min(_COUNTED, len(told) + partitions.count_waiting(connection, consumer))

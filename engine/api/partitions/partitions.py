@@ -98,7 +98,7 @@ class PushRequest(Body):
                 _check_reference(name, value)
         if urlsplit(self.url).query or urlsplit(self.url).fragment:
             raise PushLoginError("the URL of an API server has no query", hint="leave out what follows the `?`")
-        with suppress(TargetUnavailableError):  # a name that nobody knows may be known later
+        with suppress(TargetUnavailableError):  # an unknown name may be known later
             check_url(self.url, os.environ)
         return Push(
             self.url.rstrip("/"),

@@ -88,7 +88,7 @@ class Pusher:
         if pushed.state.due is not None and now < pushed.state.due <= now + LONGEST_PAUSE:
             return pushed.state.due  # one that is later is of a clock that was set back since
         if delivery is None:
-            # what nobody has taken yet is not worked out: an Airflow that is away fills nothing
+            # later deliveries are not computed before this one is taken: an unreachable Airflow fills no table
             found = give(context, self.name, 1)
             if found.deliveries.data:
                 return None

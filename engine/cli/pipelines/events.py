@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
     newest = _newest_of_all(client, args) if args.follow else 0
     first = rows_of(client.get(_path(args), {**query, **_since(args), "limit": args.limit}))[::-1]
     _show(args, first)
-    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
+    sys.stdout.flush()  # a reader of a pipe gets each line immediately
     if args.follow:
         query["limit"] = MOST
         follower: Follower[int] = Follower(lambda after: client.get(_path(args), {**query, "after": after}))

@@ -30,7 +30,7 @@ def run(args: Namespace) -> int:
     show = as_json if args.json else readable if sys.stdout.isatty() else str
     for line in _lines(first):
         sys.stdout.write(show(line) + "\n")
-    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
+    sys.stdout.flush()  # a reader of a pipe gets each line immediately
     if args.follow:
         path = path_of(args, "logs")
         follower: Follower[str] = Follower(lambda cursor: client.get(path, {"after": cursor, "limit": MOST}))
@@ -119,7 +119,7 @@ def run_tail(args: Namespace) -> int:
         warn("there are no rows yet; a table WITH (connector = 'preview') is shown here")
     for line in lines if isinstance(lines, list) else []:
         say(str(line))
-    sys.stdout.flush()  # whoever reads through a pipe waits for nothing that is here already
+    sys.stdout.flush()  # a reader of a pipe gets each line immediately
     if not args.no_follow:
         follower: Follower[str] = Follower(lambda cursor: look({"after": cursor, "limit": MOST}))
         for line in lines_after(first, follower):

@@ -157,7 +157,7 @@ class DeltaLog:
                         commit_properties=properties,
                     )  # fmt: skip
                 except CommitFailedError as wrong:
-                    refused = wrong  # by somebody else, or by ourselves with an answer that was lost: look again
+                    refused = wrong  # by another writer, or by ourselves with a lost answer: check again
                 else:
                     return
         raise TargetUnavailableError(

@@ -81,7 +81,7 @@ def _moved_chunk(chunk: Fields, by: int) -> Fields:
 
 
 def _moved_numbers(fields: Fields, numbers: tuple[int, ...], by: int) -> Fields:
-    # zero stands for "not said" in what some writers write
+    # some writers put zero for "unknown"
     return fields | {at: (fields[at][0], fields[at][1] + by) for at in numbers if at in fields and fields[at][1] > 0}
 
 

@@ -71,7 +71,7 @@ def s3_access(prefix: Prefix) -> S3Access:
 
 def s3_client(access: S3Access) -> Any:
     """Return a client of boto3."""
-    # others than Amazon know neither buckets as host names nor checksums that nobody has asked for
+    # others than Amazon know neither buckets as host names nor checksums that no request needs
     other = {} if access.endpoint is None else {"s3": {"addressing_style": "path"}}
     sums = {} if access.endpoint is None else {"request_checksum_calculation": "when_required"}
     keys = access.keys

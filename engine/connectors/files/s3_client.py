@@ -57,7 +57,7 @@ def _check(endpoint: str, allowed: str) -> None:
 
 @lru_cache(maxsize=8)
 def _client(endpoint: str | None, region: str | None, key_id: str | None, key: str | None, token: str | None) -> Any:
-    # others than Amazon know neither buckets as host names nor checksums that nobody has asked for
+    # others than Amazon know neither buckets as host names nor checksums that no request needs
     extra: dict[str, Any] = {} if endpoint is None else {"s3": {"addressing_style": "path"}}
     extra |= {} if endpoint is None else {"request_checksum_calculation": "when_required"}
     retries = {"mode": "standard", "max_attempts": _TIMES}

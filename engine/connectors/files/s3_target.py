@@ -184,7 +184,7 @@ class Bucket:
             return {"PartNumber": number + 1, "ETag": answer["ETag"]}
 
         try:
-            # not before the upload was begun: whoever replaces this run from here on aborts it
+            # not before the upload has begun: a run that replaces this one from here on aborts it
             check_fence(self._directory, epoch)
             with ThreadPoolExecutor(_AT_ONCE) as senders:
                 parts = list(senders.map(send, range(math.ceil(file.size / size))))

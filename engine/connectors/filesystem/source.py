@@ -157,7 +157,7 @@ class FilesystemSource:
     def _cut(self, file_range: FileRange, size: int) -> Iterator[FileRange]:
         """Yield a range as ranges of about that size, if its file can be split."""
         path = self._path(file_range.name)
-        # an object is not fetched only to find out where it can be cut
+        # an object is not downloaded only to learn where it can be split
         if file_range.weight <= size or not isinstance(path, Path) or not self._can_be_cut(path):
             yield file_range
             return

@@ -100,7 +100,7 @@ class LineageWatch:
                 stage, self._read_until = stages.get(change.pipeline_id), change.number
                 if self._stages.get(change.pipeline_id, ()) != stage:
                     self._due[change.pipeline_id] = None
-                else:  # another epoch, which is told of in its time
+                else:  # another epoch, which is reported later
                     self._due.setdefault(change.pipeline_id, None)
                 if stage is None:
                     self._stages.pop(change.pipeline_id, None)

@@ -136,7 +136,7 @@ def _go_on(context: Context, pipeline_id: str) -> None:
         try:
             start_drill(context, savepoint, record.pipeline.job_id)
         except PipelineBusyError:
-            return  # somebody verifies or exports it; the next look tries again
+            return  # it is being verified or exported; the next round tries again
 
 
 def _outcome(context: Context, stored: StoredSchedule, savepoint: Savepoint | None) -> Outcome:

@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
     _remove_scratch(directory)
     listener = listen(directory)
     if os.fork():
-        os._exit(0)  # whoever has started us may go on: there is somebody to call, and nobody's child
+        os._exit(0)  # let the starter continue: the host accepts connections, and is detached
     os.setsid()
     try:
         java = HostJava.open(directory, memory=wish.memory, master=wish.master, quick=wish.is_quick)
@@ -289,9 +289,7 @@ class Host:
 
     def _usage(self, asking: Lodger) -> dict[str, object]:
         """Return the resources that a driver has used here, as far as they are known."""
-        if not self._measuring.acquire(
-            timeout=_LOOK
-        ):  # whoever wants to leave does not wait for a Java that is stopped
+        if not self._measuring.acquire(timeout=_LOOK):  # a tenant that leaves does not wait for a suspended JVM
             return {}
         try:
             if asking.name not in self._used or time.monotonic() - self._measured_at > _MEASURED_FOR:

@@ -324,7 +324,7 @@ def next_told(
     until = min(reached, now)
     open_again = sorted((*history.open, *history.void), key=lambda bucket: bucket.start)
     again = [bucket for bucket in open_again if bucket.end <= until][:most]
-    # those that were never closed come after all that were, and end later
+    # buckets that were never closed follow all closed ones, and end later
     first = list(islice(_closed(consumer, until), most - len(again)))
     closed_until = first[-1].end if first else consumer.closed_until
     return [*voided, *(Told("closed", bucket) for bucket in (*again, *first))], closed_until

@@ -46,7 +46,7 @@ def end_unleft_java(lock: Path) -> None:
     """Kill the JVM that may still work for the previous holder of the lock, which the caller holds now."""
     with suppress(FileNotFoundError):
         content = _record(lock).read_text()
-        with suppress(ValidationError):  # whoever wrote it was killed before it let anybody in
+        with suppress(ValidationError):  # its writer was killed before it accepted any tenant
             java = _UnleftJava.model_validate_json(content)
             end_now([(java.pid, java.born)])
         forget_java(lock)

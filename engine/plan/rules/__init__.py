@@ -15,7 +15,7 @@ Rule = Callable[[Sequence[Write]], tuple[Write, ...]]
 RULES: tuple[Rule, ...] = (
     separate_distinct,  # first: it says what a window keeps
     push_filters_into_joins,  # before columns are dropped: a condition below a join is not read above it
-    limit_rankings,  # before columns are dropped: a place that nobody reads any more need not be told
+    limit_rankings,  # before columns are dropped: an unused rank need not be computed
     drop_unused_columns,  # last: it must see every column that another rule wants
 )
 

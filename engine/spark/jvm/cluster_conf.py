@@ -74,7 +74,7 @@ def cluster_conf(
         # one pipeline must not take the whole cluster
         "spark.cores.max": str(asked.max_cores or parallelism),
         "spark.archives": ",".join(archives),
-        # what the driver's processes are told in their environment stays out of logs and pages
+        # variables of the driver's processes stay out of logs and pages
         "spark.redaction.regex": _REDACTED,
         "spark.io.encryption.enabled": "true",
         **({"spark.plugins": "arroyo.BucketRequests"} if asked.state_url else {}),

@@ -49,7 +49,7 @@ class Door:
         millis = END_PATIENCE // timedelta(milliseconds=1)
         try:
             return answer_within(END_PATIENCE + _GRACE, lambda: bool(self.lodger.close(millis)))
-        except (TimeoutError, RuntimeError):  # the latter where no thread can be started any more
+        except (TimeoutError, RuntimeError):  # the latter if no further thread can be started
             return False
         except (Py4JError, OSError):
             return gateway_of_session().death() is not None

@@ -306,7 +306,7 @@ def _options(java: Java, *, master: str, memory: str, quick: bool) -> Sequence[s
         f"-Xmx{memory}",
         # half of a JVM is worse than none: it answers, and its threads are gone
         "-XX:+ExitOnOutOfMemoryError",
-        # figures for tools that nobody looks at here, taken twenty times a second
+        # figures for tools that are not used here, sampled twenty times a second
         "-XX:-UsePerfData",
         *economy_options(master=master, memory=memory, quick=quick),
     ]  # fmt: skip
@@ -315,7 +315,7 @@ def _options(java: Java, *, master: str, memory: str, quick: bool) -> Sequence[s
 def _logging_options(log_file: Path, *, is_shared: bool) -> Sequence[str]:
     file = Path(__file__).with_name("log4j2-shared.properties" if is_shared else "log4j2.properties")
     options = [f"-Dlog4j2.configurationFile={file.as_uri()}", f"-Dengine.log.file={log_file}"]
-    # a thread says whose it is to those that it starts
+    # threads inherit the pipeline of the thread that starts them
     return [*options, "-Dlog4j2.isThreadContextMapInheritable=true"] if is_shared else options
 
 

@@ -30,7 +30,7 @@ _FIXED: Mapping[str, str] = {
     f"{_FILE_MANAGER_CLASS}": FILE_MANAGER,
     "fs.s3a.impl": f"{_S3A}.S3AFileSystem",
     "fs.s3a.input.stream.type": "classic",
-    # no request to find out whether a folder is there, which S3 does not have
+    # no request whether a folder exists, which S3 does not have
     "fs.s3a.performance.flags": "create,delete,mkdir",
     "fs.s3a.bucket.probe": "0",
     "fs.s3a.audit.enabled": "false",

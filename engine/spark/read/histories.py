@@ -105,7 +105,7 @@ def _check_begun(name: str, history: History, begun: Mapping[str, BegunTable]) -
     if not begun:
         return
     if name not in begun and history.goes_on:
-        return  # of a later script: it begins where it is told to
+        return  # of a later script: it has a start position
     if name not in begun:
         raise BackfillError(f"{name} is new in the script of this state, and its history is not read beside the rest")
     before = begun[name].history

@@ -35,7 +35,7 @@ class BucketRequests:
         try:
             return {kind: int(count) for kind, count in json.loads(self.read()).items()}
         except Py4JError:
-            return {}  # a JVM that is gone is named by whoever needs it
+            return {}  # a JVM that has ended is reported where it is needed
 
 
 def requests_of(spark: SparkSession) -> BucketRequests:

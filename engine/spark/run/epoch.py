@@ -218,7 +218,7 @@ class EpochPart:
             writer = segment_writer([self.targets[index] for index in written], epoch)
             messages = _messages(map_in_arrow(with_numbered_columns(for_sinks), writer, MESSAGE), written)
             is_computed = self._is_read(for_sinks, written)
-        # what nobody wants must be computed all the same: it may hold state, or fail
+        # dropped rows must be computed nevertheless: their query may have state, or fail
         if dropped := self._dropped(written):
             rows = frame if self._only_writes else self._for_sinks(frame, dropped)
             is_read = self._is_read(rows, dropped)

@@ -86,7 +86,7 @@ def prepare(spec: RunSpec) -> PreparedRun:
     prepared = PreparedRun(spec, program, claimed)
     try:
         _settle_state(prepared)
-        # what the old query has read, and the new one goes on with, the upgrade says
+        # after an upgrade, the plan of the upgrade sets the start positions
         return prepared if claimed.is_foreign else begun_run(prepared)
     except BaseException:
         claimed.release()

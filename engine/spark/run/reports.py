@@ -84,7 +84,7 @@ class Reporter:
             partition: notes.collect(directory, partition, count, end.positions[partition])
             for partition, count in end.moved.items()
         }
-        # where Spark reads by itself, no task of ours runs for a slice without rows
+        # where Spark is the reader, no task of ours runs for a slice without rows
         table = self.program.tables[end.table]
         if is_fresh and source_kind_of(table).spark_read(table) is None:
             notes.refuse_gaps(end.table, directory, found, may_be_unread=self.is_one_jvm)

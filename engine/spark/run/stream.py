@@ -129,7 +129,7 @@ def scan_specs(
         intake = limits.intake and limits.intake / safe_name(name)
         table = replace(program.tables[name], job=job, intake=intake)
         spec = ScanSpec(table, scan, plan, hidden, fused.get(name), limits.tells_sources)
-        # where Spark reads by itself, no task of ours runs for a slice without rows
+        # where Spark is the reader, no task of ours runs for a slice without rows
         specs[name] = replace(spec, plan=replace(plan, checks_notes=spec.spark_read is None))
     return specs
 

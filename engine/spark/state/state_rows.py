@@ -33,7 +33,7 @@ def rows_of_window(
     its logs."""
     with _copied(paths) as (copy, epoch):
         spark = open_spark(copy / "logs")
-        # Its state coordinator only comes into being when somebody asks for the queries.
+        # Its state coordinator is only created when the queries are requested.
         _ = spark.streams.active
         reader = spark.read.format("statestore").options(operatorId=operator.number, batchId=epoch)
         try:

@@ -102,7 +102,7 @@ def take_over(
         reach(StatePoint.AFTER_SKELETON)
         sources = SourceChoice(plan.sources, plan.dropped_sources)
         by_number = {operator.number: operator for operator in program.operators}
-        # what can be kept by pane still goes on as it lies there, whatever becomes of its aggregates
+        # state by pane continues unchanged, whatever happens to its aggregates
         moved = {number: migration for number, migration in plan.migrated.items() if number not in panes}
         left = {number: migration for number, migration in plan.migrated.items() if number in panes}
         open_windows = {

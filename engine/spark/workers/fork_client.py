@@ -32,7 +32,7 @@ def _ask(address: str, arguments: list[str]) -> bytes:
             connection.sendall(request)
             if not connection.recv(1):
                 return NO_ANSWER
-            # whoever gives up before this point is never forked for; afterwards only the server's end is waited for
+            # a client that gives up before this point gets no fork; after it, it waits for an answer or the end
             connection.settimeout(None)
             connection.sendall(b"!")
             if not connection.recv(1):

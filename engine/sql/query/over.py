@@ -333,7 +333,7 @@ def rank_rows(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Nod
 def top_rows(rows: Node, columns: Sequence[Named], row_range: RowRange, ttl: timedelta) -> Node:
     """Return the columns of the first rows of each partition; without a window, as changelog rows."""
     offset, limit = row_range.offset, row_range.limit
-    # UpdatingTop keeps the first rows, and at least one; which of them are meant is told by their number
+    # UpdatingTop stores the first rows, and at least one; their number selects the requested ones
     number = _PLACE if offset or not limit else None
     top: Node = UpdatingTop(
         rows, "row_number", row_range.partition, row_range.order, number, max(offset + limit, 1), ttl

@@ -59,7 +59,7 @@ def share(backlog: Mapping[str, int], limit: int | None) -> dict[str, int]:
     remaining = {name: rows - firsts.get(name, 0) for name, rows in backlog.items()}
     total, room = sum(remaining.values()), limit - len(firsts)
     shares = {name: firsts.get(name, 0) + rows * room // total for name, rows in remaining.items()}
-    # what the division has left over goes to those that lost most by it
+    # the remainder goes to the partitions with the largest rounding loss
     surplus = limit - sum(shares.values())
     for name in sorted(remaining, key=lambda name: (-(remaining[name] * room % total), name))[:surplus]:
         shares[name] += 1

@@ -54,7 +54,7 @@ class MadeAhead(Generic[T]):
     def make(self, key: object, maker: Callable[[], T]) -> None:
         """Start to create one. An unused one of the same key is dropped."""
         made = _Made[T]()
-        # nobody waits for it when the process ends
+        # the end of the process does not wait for it
         threading.Thread(target=made.make, args=(maker, self.clock), name="fence ahead", daemon=True).start()
         self._by_key[key] = made
 

@@ -21,7 +21,7 @@ DEFAULTS: ClientConfig = {
     "linger.ms": 20,
     "queue.buffering.max.messages": 200_000,
     "queue.buffering.max.kbytes": 128 * 1024,
-    # how long a topic may take to appear; one that nobody has made never does
+    # how long a topic may take to appear; a missing one never does
     "topic.metadata.propagation.max.ms": 5_000,
 }
 PROMISES: ClientConfig = {
@@ -29,14 +29,14 @@ PROMISES: ClientConfig = {
     "enable.idempotence": True,
     # where Java's clients put the same key
     "partitioner": "murmur2_random",
-    # reports of success would stay in the queue until somebody asks for them
+    # reports of success would stay in the queue until they are polled
     "delivery.report.only.error": True,
 }
 
 
 _PROBE_SECONDS = 10.0
 
-# a client that was fenced off writes that to stderr; whoever uses it is told anyway
+# a client that was fenced off writes that to stderr, although its user gets the error anyway
 _SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
 
 

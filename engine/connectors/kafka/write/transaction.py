@@ -83,7 +83,7 @@ def fence_for_next(writer: Writer, parts: Sequence[TransactionPart], epoch: Epoc
         def fenced(part: TransactionPart = part) -> FencedProducer:
             check_fence(writer.directory, epoch)
             ahead = _fenced(writer, part, epoch.number + 1)
-            # what it says is not kept, since the topic may be made anew before the epoch comes: the connection is
+            # only the connection is reused, not the entry: the topic may be recreated before the epoch comes
             ahead.ledger.read()
             return ahead
 
