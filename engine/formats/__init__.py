@@ -33,8 +33,8 @@ def make_decoder(
 ) -> Decoder:
     """Return a decoder of a format's records into rows of `schema`.
 
-    A record that does not fit every column of `declared` is bad, if that is given. `subject` is where a registry knows
-    the records, if one does."""
+    A record that does not fit every column of `declared` is bad, if that is given. `subject` is the subject of the
+    records in a registry, if they have one."""
     make = find_format(options.format).decoder
     if make is None:
         raise TypeError(f"{options.format} is not read record by record")

@@ -36,7 +36,7 @@ def split_lines(block: bytes) -> pa.BinaryArray:
 
 
 def split_block(block: bytes, parts: int) -> list[bytes]:
-    """Return the block in at most so many parts of whole lines, about equally long."""
+    """Return the block in at most that many parts of whole lines, of about equal length."""
     cuts = [0]
     for number in range(1, parts):
         cut = block.find(b"\n", len(block) * number // parts) + 1

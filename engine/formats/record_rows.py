@@ -51,8 +51,7 @@ class ParsedRecord:
 
 
 def to_rows(records: Sequence[ParsedRecord], schema: Schema) -> Decoded:
-    """Return the records as rows; columns are found by name, without regard to case, and a column that is missing is
-    NULL."""
+    """Return the records as rows; columns are found by name, without regard to case, and a missing column is NULL."""
     good: list[tuple[int, tuple[object, ...]]] = []
     bad: list[BadRecord] = []
     fields = [(field, field.name.lower()) for field in schema]
@@ -87,7 +86,7 @@ def _column(field: Field, value: object) -> object:
 
 
 def to_value(kind: types.Type, value: object) -> object:
-    """Return a value as Arrow takes it for a type. Raises ValueError or TypeError when it is not of that type."""
+    """Return a value in Arrow's form for a type. Raise ValueError or TypeError if it does not have that type."""
     if value is None:
         return None
     if isinstance(value, bool):

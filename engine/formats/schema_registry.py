@@ -19,10 +19,11 @@ class Registry(Protocol):
     """Provides schemas by number."""
 
     def schema_of(self, number: int) -> str:
-        """Return the text of a schema. Raises an error of ours when there is none."""
+        """Return the text of a schema. Raise an EngineError if there is none."""
 
     def register(self, subject: str, kind: SchemaKind, schema: str) -> int:
-        """Return the number of a schema of a subject, which becomes its newest version unless it is one already."""
+        """Return the number of a schema of a subject, which becomes its newest version unless it is a version
+        already."""
 
 
 class Subject(Protocol):
@@ -43,7 +44,8 @@ def header(number: int) -> bytes:
 
 
 def read_header(payload: bytes) -> int:
-    """Return the number of a record's schema. Raises ValueError when it does not begin with a registry's header."""
+    """Return the number of a record's schema. Raise ValueError if the record does not begin with a registry's
+    header."""
     if len(payload) < HEADER_BYTES or payload[0] != 0:
         raise ValueError("it does not begin with the five bytes of a schema registry")
     return int.from_bytes(payload[1:HEADER_BYTES], "big")

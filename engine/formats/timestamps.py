@@ -90,7 +90,7 @@ def to_text(array: pa.TimestampArray) -> pa.StringArray:
 
 
 def _with_t(seconds: pa.StringArray, extremes: Mapping[str, int | None]) -> pa.StringArray:
-    """Put a T between day and hour. ISO 8601 wants a sign where a year has more than four digits: a window may end
+    """Put a T between day and hour. ISO 8601 requires a sign for years with more than four digits: a window may end
     after the year 9999."""
     least, greatest = extremes["min"], extremes["max"]
     if least is None or greatest is None or (least >= _YEAR_0 and greatest < _YEAR_10000):
@@ -112,7 +112,7 @@ _TOO_LARGE = float.fromhex("0x1.ffffffp+127")
 
 
 def finite(value: float | str, kind: types.Float) -> float:
-    """Return a number, or that of a text. Raises OverflowError if it is out of range, ValueError if it is none."""
+    """Return a number, or that of a text. Raise OverflowError if it is out of range, ValueError if it is none."""
     if isinstance(value, str) and not any(letter.isdecimal() for letter in value):
         raise ValueError(value)
     if isinstance(value, str) and "_" in value:

@@ -36,7 +36,7 @@ from engine.updating.state_columns import BEFORE, FIRST, LAST, UNKNOWN, VALUE, W
 
 
 def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
-    """Return rows as they come, summed up by key; by key and value where values are kept."""
+    """Return rows pre-aggregated by key, or by key and value if values are stored."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
     weights = longs(rows["n"]) if spec.is_merged else np.ones(len(ids), np.int64)
@@ -67,12 +67,13 @@ def summed(spec: AggregateSpec, rows: pa.Table) -> dict[str, pa.Table]:
 
 
 def _counting(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> Longs:
-    """Return the weights of the rows in a measure: none where its condition is not true."""
+    """Return the weights of the rows in a measure: zero if its condition is not true."""
     return weights * flags(rows[f"c{index}"]) if measure.has_condition else weights
 
 
 def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs) -> pa.Table:
-    """Return the different values of each key in a measure, with how often each came; their hashes tell them apart."""
+    """Return the distinct values of each key in a measure, with their numbers; they are distinguished by their
+    hashes."""
     ids, hashes, weights = longs(rows[ROW_ID]), longs(rows[f"v{index}"]), _counting(rows, index, measure, weights)
     columns = {f"a{place}": whole(rows[f"a{index}_{place}"]) for place in range(len(measure.arguments))}
     columns |= {f"o{place}": whole(rows[f"o{index}_{place}"]) for place in range(len(measure.order))}
@@ -89,7 +90,7 @@ def _counted_values(rows: pa.Table, index: int, measure: Measure, weights: Longs
 
 
 def step(spec: AggregateSpec, state: BucketState, parts: Sequence[Mapping[str, pa.Table]]) -> StepResult:
-    """Return one epoch of one bucket, from what tasks summed up: what is kept then, and the changes that go out."""
+    """Run one epoch of one shard over pre-aggregated rows: return its new state, and the changelog rows."""
     state = in_form(spec, state)
     if not parts:
         return _retold(spec, state)
@@ -128,7 +129,7 @@ def _is_untold(spec: AggregateSpec, state: BucketState) -> bool:
 
 
 def _retold(spec: AggregateSpec, state: BucketState) -> StepResult:
-    """Return a step of a bucket that nothing has come to: it tells of all its rows, if it has not yet."""
+    """Return the step of a shard without input: it re-emits all its rows, if it has not done so yet."""
     if not _is_untold(spec, state) or "rows" not in state.tables:
         return StepResult(state, pa.table({}))
     out = _told_of_others(spec, state, np.zeros(0, np.int64))
@@ -136,7 +137,7 @@ def _retold(spec: AggregateSpec, state: BucketState) -> StepResult:
 
 
 def _told_of_others(spec: AggregateSpec, state: BucketState, ids: Longs) -> pa.Table:
-    """Return the rows that an epoch leaves as they are, taken back and given out: all but those of the keys `ids`."""
+    """Return retractions and inserts of all rows that the epoch leaves unchanged: all but those of the keys `ids`."""
     rows = state.tables["rows"].all() if "rows" in state.tables else None
     if rows is None:
         return _no_changes(spec)
@@ -163,7 +164,7 @@ def _marked(spec: AggregateSpec, changes: pa.Table, *, is_before: bool = True) -
 
 
 def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
-    """Return one row for each key, in their order, of rows that are summed up already."""
+    """Return one row for each key, in their order, from pre-aggregated rows."""
     rows = rows.combine_chunks()
     groups = group_rows(longs(rows[ROW_ID]))
     if groups.count == rows.num_rows:
@@ -186,7 +187,7 @@ def _merge_rows(spec: AggregateSpec, rows: pa.Table) -> pa.Table:
 
 
 def _settled(spec: AggregateSpec, rows: pa.Table, exists: Flags) -> pa.Table:
-    """Return the rows with what the user's aggregates make of an epoch, once all of it was added up."""
+    """Return the rows with the results of the user's aggregates for an epoch, after all of it was added."""
     for index, measure in enumerate(spec.measures):
         if measure.udf is not None:
             names = _columns_of(rows, index)
@@ -232,14 +233,14 @@ def _step_values(
 
 
 def _renumbered(values: pa.Table, start: int) -> pa.Table:
-    """Return the values with places among all that ever came, so that first and last ones are known."""
+    """Return the values numbered in the order in which they first arrived, so that first and last values are known."""
     return replaced(values, FIRST, longs(values[FIRST]) + start)
 
 
 def _merge_values(
     old: pa.Table | None, new: pa.Table, existing: Longs, alive: Longs | None
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the rows to write for values that changed, and all values of the keys of this epoch as they are now."""
+    """Return the rows to write for changed values, and all current values of the keys of this epoch."""
     if old is None:
         both = new
     else:
@@ -261,7 +262,7 @@ def _merge_values(
 
 
 def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table | None]) -> pa.Table:
-    """Return the rows that go out for kept ones, with their ids."""
+    """Return the output rows for stored ones, with their ids."""
     rows = rows.combine_chunks()
     ids = longs(rows[ROW_ID])
     columns = [whole(rows[name]) for name in spec.keys]
@@ -280,8 +281,7 @@ def _results(spec: AggregateSpec, rows: pa.Table, values: Mapping[int, pa.Table 
 
 
 def _finished(spec: AggregateSpec, rows: pa.Table, index: int, measure: Measure) -> pa.Array:
-    """Return the result of what is summed up; NULL where that is not known, which may be nothing that could be
-    finished."""
+    """Return the result of an accumulator; NULL if it is unknown, which may not be computable."""
     summed = [whole(rows[name]) for name in _columns_of(rows, index)]
     if spec.began_as is None:
         return accumulator_for(measure).finish(summed)
@@ -335,7 +335,7 @@ class AggregateOperator:
             yield bucket, to_bytes(parts)
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """Return one epoch of some buckets."""
+        """Return one epoch of some shards."""
         return one_by_one(self._step, states, payloads)
 
     def _step(self, state: BucketState, payloads: Sequence[bytes]) -> StepResult:

@@ -36,7 +36,7 @@ class AggregateSpec:
         return tuple(f"k{index}" for index in range(self.key_count))
 
     def place_in(self, form: Sequence[str], index: int) -> int | None:
-        """Return the place that a measure has in another form."""
+        """Return the position of a measure in another form."""
         texts = (self.form[index], *(self.formerly[index] if self.formerly else ()))
         return next((form.index(text) for text in texts if text in form), None)
 

@@ -68,7 +68,7 @@ def one_by_one(
     states: Mapping[int, BucketState],
     payloads: Mapping[int, Sequence[bytes]],
 ) -> StepsResult:
-    """Return the steps of some buckets, each taken on its own."""
+    """Return the steps of some shards, each run separately."""
     results = {number: step(state, payloads[number]) for number, state in states.items()}
     # where nothing goes out a step need not even say which columns there would be
     outs = [result.out for result in results.values() if result.out.num_rows]

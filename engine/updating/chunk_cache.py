@@ -55,7 +55,7 @@ class RecentChunks:
         self._round += 1
 
     def get(self, digest: str, load: Callable[[], pa.Table]) -> pa.Table:
-        """Return the chunk with that digest, loaded if it is not here."""
+        """Return the chunk with that digest, loaded if it is not cached."""
         if digest in self._kept:
             kept = self._kept[digest]
             kept.used = self._round
@@ -63,7 +63,7 @@ class RecentChunks:
         return self.keep(digest, load())
 
     def keep(self, digest: str, table: pa.Table) -> pa.Table:
-        """Keep a chunk, if there is room for it; the chunk, as it is kept."""
+        """Cache a chunk, if there is room for it; return the cached chunk."""
         if digest in self._kept:
             return self._kept[digest].table
         if not self._has_room(table):
@@ -78,7 +78,7 @@ class RecentChunks:
         return table
 
     def forget(self, digest: str) -> None:
-        """Drop a chunk that is gone."""
+        """Drop a chunk that was deleted."""
         kept = self._kept.pop(digest, None)
         if kept is not None:
             self._bytes[kept.is_on_disk] -= kept.table.nbytes

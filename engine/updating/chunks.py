@@ -41,13 +41,13 @@ class Chunks:
         return sum(table.num_rows for table in self.tables)
 
     def find(self, ids: Longs) -> pa.Table | None:
-        """Return the rows that are there whose first key column is one of `ids`, in the order of the keys; None when
-        nothing was ever kept. `ids` is sorted and has no value twice."""
+        """Return the existing rows whose first key column is one of `ids`, in the order of the keys; None if nothing
+        was ever stored. `ids` is sorted and has no duplicates."""
         parts = [rows_of(table, self.keys[0], ids) for table in reversed(self.tables)]
         return newest(parts, self.keys, drop=True) if parts else None
 
     def all(self) -> pa.Table | None:
-        """Return every row that is there, in the order of the keys; None when nothing was ever kept."""
+        """Return every existing row, in the order of the keys; None if nothing was ever stored."""
         return newest(self.tables[::-1], self.keys, drop=True) if self.tables else None
 
     def add(self, changed: pa.Table) -> Chunks:
@@ -73,7 +73,7 @@ class Chunks:
 
 
 def in_types_of(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """Return a table with those of its columns that a schema has in the types of that; itself where it has them."""
+    """Return a table with its columns cast to the types of a schema; the table itself if it has them already."""
     wanted = [schema.field(field.name) if field.name in schema.names else field for field in table.schema]
     if all(field.type == want.type for field, want in zip(table.schema, wanted, strict=True)):
         return table
@@ -81,7 +81,7 @@ def in_types_of(schema: pa.Schema, table: pa.Table) -> pa.Table:
 
 
 def is_to_be_merged(tables: Sequence[pa.Table]) -> bool:
-    """Whether the two newest chunks are of like size."""
+    """Whether the two newest chunks have similar sizes."""
     return len(tables) > 1 and tables[-2].num_rows < _GROWTH * tables[-1].num_rows
 
 
@@ -95,7 +95,7 @@ def rows_of(table: pa.Table, key: str, ids: Longs) -> pa.Table:
 
 
 def newest(tables: Sequence[pa.Table], keys: Sequence[str], *, drop: bool) -> pa.Table:
-    """Return the rows of several tables, the newer ones first, without those that are out of date."""
+    """Return the rows of several tables, the newest first, without superseded ones."""
     rows = tables[0] if len(tables) == 1 else first_of_each(pa.concat_tables(tables), keys)
     if drop:
         alive = longs(rows[WEIGHT]) != 0

@@ -26,7 +26,7 @@ _FEW_ROWS = 4096
 
 
 def find_together(kept: Iterable[Chunks], ids: Longs) -> pa.Table | None:
-    """Return the rows of some buckets as `Chunks.find` gives those of one."""
+    """Return the rows of some shards, like `Chunks.find` for each."""
     small: list[pa.Table] = []
     large: list[pa.Table] = []
     keys: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def _is_among(values: Longs, ids: Longs) -> Flags:
 
 
 def add_together(kept: Mapping[int, Chunks], changed: pa.Table) -> dict[int, Chunks]:
-    """Return the chunks of each bucket with the rows of `changed` that are in it, as `Chunks.add` adds those of one."""
+    """Return the chunks of each shard with its rows of `changed`, like `Chunks.add` for each."""
     keys = next(iter(kept.values())).keys
     stacks = {bucket: [*chunks.tables] for bucket, chunks in kept.items()}
     for bucket, rows in divided(changed, keys[0]).items():
@@ -81,7 +81,7 @@ Merge = Callable[[Sequence[pa.Table], Collection[int]], pa.Table]
 
 
 def merge_due(stacks: Mapping[int, list[pa.Table]], key: str, merge: Merge) -> None:
-    """Merge the newest chunks of each bucket for as long as they are of like size."""
+    """Merge the newest chunks of each shard while they have similar sizes."""
     due = _due(stacks, stacks)
     while due:
         pairs = {bucket: (stacks[bucket].pop(), stacks[bucket].pop()) for bucket in due}
@@ -102,7 +102,7 @@ def _due(stacks: Mapping[int, Sequence[pa.Table]], buckets: Iterable[int]) -> li
 
 
 def divided(rows: pa.Table, key: str) -> dict[int, pa.Table]:
-    """Return the rows of each bucket that has any, of rows in the order of a key."""
+    """Return the rows of each shard that has any, from rows in the order of a key."""
     buckets = bucket_of(longs(rows[key]))
     groups = group_rows(buckets)
     bounds = zip(buckets[groups.first_rows].tolist(), groups.starts.tolist(), groups.ends.tolist(), strict=True)

@@ -42,7 +42,7 @@ def mixed(numbers: Longs) -> Longs:
 
 
 def combined(first: Longs, second: Longs) -> Longs:
-    """Return a number for each pair of numbers, another one when they are swapped."""
+    """Return a number for each pair of numbers, which depends on their order."""
     with np.errstate(over="ignore"):
         return mixed(mixed(first) * np.int64(31) + second)
 
@@ -147,7 +147,7 @@ class Groups:
         return np.repeat(np.arange(self.count), self.ends - self.starts)
 
     def sum_of(self, values: Longs) -> Longs:
-        """Return the sum of each group, wrapping around silently: only for what is known to be small."""
+        """Return the sum of each group, wrapping around silently: only for small numbers."""
         return np.add.reduceat(values[self.order], self.starts) if len(self.order) else values[:0]
 
     def greatest_of(self, values: Longs) -> Longs:
@@ -160,7 +160,7 @@ class Groups:
 
 
 def group_rows(*keys: Longs) -> Groups:
-    """Return the groups of rows for which all keys are the same, in the order of the keys."""
+    """Return the groups of rows with equal keys, in the order of the keys."""
     order = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
     if not len(order):
         return Groups(order, order)

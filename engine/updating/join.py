@@ -92,13 +92,13 @@ class JoinSide:
     number: int
 
     def pack(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Yield the rows, equal ones counted, by bucket."""
+        """Yield the rows of each shard, with equal ones counted."""
         counted = _counted(rows).replace_schema_metadata({"side": str(self.number)})
         for bucket, parts in deal({"rows": counted}, {"rows": longs(counted[MATCH])}):
             yield bucket, to_bytes(parts)
 
     def steps(self, states: Mapping[int, BucketState], payloads: Mapping[int, Sequence[bytes]]) -> StepsResult:
-        """Return one epoch of some buckets."""
+        """Return one epoch of some shards."""
         parts: tuple[list[pa.Table], list[pa.Table]] = ([], [])
         for table in from_each([payload for of_bucket in payloads.values() for payload in of_bucket]):
             parts[int(table.schema.metadata[b"side"])].append(table.replace_schema_metadata(None))
@@ -125,8 +125,7 @@ def _counted(rows: pa.Table) -> pa.Table:
 def steps(
     spec: JoinSpec, states: Mapping[int, BucketState], parts: tuple[Sequence[pa.Table], Sequence[pa.Table]]
 ) -> StepsResult:
-    """Return one epoch of some buckets, from what came for them on both sides: what is kept then, and the rows that
-    go out."""
+    """Run one epoch of some shards over the rows of both sides: return their new state, and the output rows."""
     arrived = [pa.concat_tables(tables).combine_chunks() for tables in parts if tables]
     arrived_matches = np.concatenate([longs(table[MATCH]) for table in arrived])
     buckets = bucket_of(arrived_matches)
@@ -150,7 +149,7 @@ def steps(
 
 
 def _buckets_of_pairs(left: _Side, right: _Side, pairs: _Pairs) -> Longs:
-    """Return the bucket of each row that goes out for some pairs."""
+    """Return the shard of each output row of some pairs."""
     is_left = pairs.lefts >= 0
     buckets = np.zeros(len(is_left), np.int64)
     buckets[is_left] = bucket_of(left.match[pairs.lefts[is_left]])
@@ -219,8 +218,8 @@ class _Pairs:
 
 
 def _joined(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
-    """Return the changes of the join: of pairs of which a row changed, and of rows that match nothing now or did
-    before."""
+    """Return the changes of the join: pairs with a changed row, and rows that have lost their last match or got their
+    first."""
     if spec.kind in ("semi", "anti"):
         return _tested(spec, left, right)
     changed_left, unchanged_left = np.flatnonzero(left.changed), np.flatnonzero(~left.changed)
@@ -242,15 +241,14 @@ def _joined(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
 
 
 def _tested(spec: JoinSpec, left: _Side, right: _Side) -> _Pairs:
-    """Return the changes of the rows of the left that meet a row of the right, or none."""
+    """Return the changes of the left rows that have a match on the right, or none."""
     alone = _alone(spec, left, right, turned=False)
     weights = alone if spec.kind == "anti" else left.new - left.old - alone
     return _Pairs(np.arange(len(weights)), np.full(len(weights), -1), weights)
 
 
 def _matches(spec: JoinSpec, left: _Side, right: _Side, left_rows: Longs, right_rows: Longs) -> tuple[Longs, Longs]:
-    """Return the places of all rows that meet, among some of either side; both are sorted by what they are matched
-    by."""
+    """Return the positions of all matching rows, among some of either side; both are sorted by their match keys."""
     sought, sorted_matches = left.match[left_rows], right.match[right_rows]
     low, high = np.searchsorted(sorted_matches, sought, "left"), np.searchsorted(sorted_matches, sought, "right")
     lefts, rights = np.repeat(left_rows, high - low), right_rows[ranges(low, high - low)]
@@ -282,7 +280,7 @@ def _alone(spec: JoinSpec, side: _Side, other: _Side, *, turned: bool) -> Longs:
 
 
 def _rows(spec: JoinSpec, left: _Side, right: _Side, pairs: _Pairs) -> pa.Table:
-    """Return the rows that go out for some pairs, each as often as its weight says."""
+    """Return the output rows of some pairs, each as often as its weight."""
     counts = np.abs(pairs.weights)
     lefts, rights = np.repeat(pairs.lefts, counts), np.repeat(pairs.rights, counts)
     taken_back = np.repeat(pairs.weights < 0, counts)
@@ -312,7 +310,7 @@ def _nulls(schema: pa.Schema, count: int) -> pa.Table:
 
 
 def _swept(spec: JoinSpec, state: BucketState) -> BucketState:
-    """Return rows that came long ago are dropped in silence, now and then."""
+    """Drop rows that arrived long ago, without output; only occasionally."""
     if not state.is_due_for_sweep(spec.ttl):
         return state
     tables = dict(state.tables)

@@ -38,7 +38,7 @@ def avro_schema(schema: Schema, name: str = "Row") -> dict[str, object]:
 
 
 def parse_schema(text: str) -> Any:
-    """Return a schema as fastavro reads and writes with it; refused when the text is none."""
+    """Parse a schema for fastavro; raise if the text is invalid."""
     try:
         return fastavro.parse_schema(json.loads(text))
     except (ValueError, TypeError, KeyError, fastavro.schema.SchemaParseException) as error:
@@ -48,7 +48,7 @@ def parse_schema(text: str) -> Any:
 
 
 def missing_registry() -> OptionValueError:
-    """Return the error of a table whose records need a registry and have none."""
+    """Return the error for a table whose records need a registry and have none."""
     return OptionValueError(
         "'avro.confluent_schema_registry' needs a schema registry", hint="set 'schema_registry.endpoint'"
     )

@@ -50,7 +50,8 @@ class DebeziumDecoder:
         return self._rows(self._records.decode_messages(payloads), lambda: payloads)
 
     def _rows(self, changes: Decoded, records: Callable[[], pa.BinaryArray]) -> Decoded:
-        """Return the rows of the changes that hold what their operation needs, and why the others do not."""
+        """Return the rows of the changes that have the fields that their operation needs, and why the others are
+        bad."""
         operations = _without_envelopes(changes.rows)
         numbers = np.arange(len(operations.takes)) if changes.origin is None else changes.origin.to_numpy()
         reasons = dict(self._reasons(operations))

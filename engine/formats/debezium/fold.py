@@ -28,8 +28,8 @@ NONE = -1
 
 
 def fold(ids: Numbers, is_retract: npt.NDArray[np.bool_], contents: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """Return the changes that remain of those of one id, each as two indices: the version that was taken back, and
-    the one that was added. Equal rows of one id are as many rows; what is taken back and added again is no change."""
+    """Return the remaining changes of the rows of one id, each as two indices: the retracted version, and the inserted
+    one. Equal rows of one id count separately; a row that is retracted and inserted again is no change."""
     if not len(ids):
         return np.array([], np.int64), np.array([], np.int64)
     order = np.argsort(ids, kind="stable")
@@ -76,7 +76,7 @@ def _side_by_side(retracted: Sequence[int], added: Sequence[int]) -> tuple[Numbe
 
 
 def _without_equal(before: Numbers, after: Numbers, contents: pa.StringArray) -> tuple[Numbers, Numbers]:
-    """Return the changes that change anything, in the order in which they began."""
+    """Return the changes that have an effect, in the order in which they began."""
     both = np.flatnonzero((before != NONE) & (after != NONE))
     same = pc.equal(contents.take(pa.array(before[both])), contents.take(pa.array(after[both])))
     keep = np.ones(len(before), np.bool_)

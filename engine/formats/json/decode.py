@@ -87,7 +87,7 @@ class JsonDecoder:
         return _renumber(self.decode_lines(join_lines(payloads)), origin)
 
     def _behind_headers(self, payloads: pa.BinaryArray) -> Decoded:
-        """Decode what follows a registry's header; a payload without one is a bad record."""
+        """Decode the payload after a registry's header; a payload without one is a bad record."""
         good: list[int] = []
         bodies: list[bytes] = []
         bad: list[BadRecord] = []
@@ -136,7 +136,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _join(parts: list[tuple[Decoded, int]]) -> Decoded:
-    """Join what was decoded part by part, each with its number of lines."""
+    """Join the decoded parts, each with its number of lines."""
     origins, bad, first = [], [], 0
     for part, lines in parts:
         origin = pa.array(range(part.rows.num_rows), pa.int64()) if part.origin is None else part.origin
@@ -171,7 +171,7 @@ class ColumnReader:
 
     @property
     def can_read(self) -> bool:
-        """Whether there are records that it can read."""
+        """Whether the reader supports the columns."""
         return self._all.can_read or self._of_flat_records.can_read
 
     def read(self, block: bytes) -> pa.RecordBatch | None:
@@ -197,7 +197,7 @@ class _Columns:
 
     @property
     def can_read(self) -> bool:
-        """Whether there is a fast way for these types."""
+        """Whether these types have a fast reader."""
         return self._raw is not None
 
     def read(self, block: bytes) -> pa.RecordBatch | None:
@@ -219,7 +219,7 @@ class _Columns:
     def _finish(
         self, schema: Schema, columns: Sequence[pa.Array | pa.ChunkedArray], block: bytes
     ) -> pa.RecordBatch | None:
-        """Return the columns as the schema says; None if a value is unusual, or is missing where it must not be."""
+        """Return the columns in the schema; None if a value is unusual, or is missing although it is required."""
         try:
             arrays = {
                 field.name: finish(_in_one_chunk(column), field.type, self._options)
@@ -236,7 +236,7 @@ class _Columns:
 
 
 def _takes_scalars(field: Field) -> bool:
-    """Whether every text, number and boolean of JSON fits the column, and its absence."""
+    """Whether the column accepts every text, number and boolean of JSON, and its absence."""
     return field.nullable and isinstance(field.type, types.Text | types.Json)
 
 

@@ -35,7 +35,7 @@ _WHOLE_ZERO = re.compile(rb"-0(?![.eE0-9])")
 
 
 def raw_schema(schema: Schema, options: JsonOptions) -> pa.Schema | None:
-    """Return the types that Arrow's reader is asked for; None when it cannot read the values of a column."""
+    """Return the types to request from Arrow's reader; None if it cannot read the values of a column."""
     fields = [(field.name, _raw_type(field.type, options)) for field in schema]
     return None if any(kind is None for _, kind in fields) else pa.schema(fields)
 
@@ -45,7 +45,7 @@ class UnusualError(Exception):
 
 
 def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
-    """Return the block as Arrow reads it, or None when it is not one object to a line."""
+    """Return the block as Arrow reads it, or None if it is not one object per line."""
     lines = count_objects(block)
     if lines is None or _has_constants(block):
         return None
@@ -61,7 +61,7 @@ def read_block(block: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def _has_constants(block: bytes) -> bool:
-    """Whether NaN or Infinity may be there as bare words, which Arrow's reader takes and JSON does not have."""
+    """Whether the bare words NaN or Infinity may occur, which Arrow's reader accepts and JSON lacks."""
     return (b"NaN" in block or b"Inf" in block) and _CONSTANT.search(block) is not None
 
 
@@ -86,7 +86,7 @@ def count_objects(block: bytes) -> int | None:
 
 
 def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
-    """Return the type that Arrow's reader is asked for; None when it cannot read such values."""
+    """Return the type to request from Arrow's reader; None if it cannot read such values."""
     match kind:
         case types.Boolean() | types.Integer() | types.Text():
             return to_arrow(kind)
@@ -108,7 +108,7 @@ def _raw_type(kind: types.Type, options: JsonOptions) -> pa.DataType | None:
 
 
 def finish(array: pa.Array, kind: types.Type, options: JsonOptions) -> pa.Array:
-    """Return values as Arrow read them, as values of `kind`."""
+    """Convert the values that Arrow has read to values of `kind`."""
     match kind:
         case types.Integer(signed=False):
             _check_range(array, kind)
@@ -176,20 +176,20 @@ def _check_range(array: pa.Array, kind: types.Integer) -> None:
 
 
 def _check_exact(array: pa.Int64Array) -> None:
-    """Refuse whole numbers that a double would not hold, which are no instants record by record."""
+    """Refuse whole numbers that a double cannot represent exactly, which record by record are no instants."""
     least, greatest = _least_and_greatest(array)
     if max(-least, greatest) > MOST_EXACT:
         raise UnusualError
 
 
 def _least_and_greatest(array: pa.Array) -> tuple[int, int]:
-    """Return the least and the greatest value; zeros when all are NULL."""
+    """Return the least and the greatest value; zeros if all are NULL."""
     limits = pc.min_max(array).as_py()
     return (0, 0) if limits["min"] is None else (limits["min"], limits["max"])
 
 
 def are_finite(array: pa.Array) -> bool:
-    """Whether all floats are finite: readers and casts make infinity of a number that is too large."""
+    """Whether all floats are finite: readers and casts turn numbers that are too large into infinity."""
     if pa.types.is_struct(array.type):
         return all(are_finite(part) for part in array.flatten())
     if pa.types.is_list(array.type):
@@ -223,7 +223,7 @@ def _read_texts(array: pa.StringArray, read: Callable[[str], object], kind: pa.D
 
 
 def _validate(array: pa.Array) -> None:
-    """Refuse decimals of too many digits, which Arrow takes without a word."""
+    """Refuse decimals with too many digits, which Arrow accepts silently."""
     try:
         array.validate(full=True)
     except pa.ArrowException as error:

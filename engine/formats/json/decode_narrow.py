@@ -73,7 +73,7 @@ class StructDecoder:
         self._kinds = [raw.field(name).type for name in self.schema.names]
 
     def decode(self, block: bytes) -> RawColumns | None:
-        """Return the columns of a block, or None when anything is unusual."""
+        """Return the columns of a block, or None if anything is unusual."""
         try:
             records = self._decoder.decode_lines(block)
             columns = [_array(read, records, kind) for read, kind in zip(self._read, self._kinds, strict=True)]
@@ -96,7 +96,7 @@ def struct_decoder(
 
 
 def _field(column: Field, options: JsonOptions, read: frozenset[str]) -> _StructField | None:
-    """Return how a column is decoded; none is made of one that is only checked if the decoder alone can do that."""
+    """Return how a column is decoded; None for one that is only checked if the decoder alone can do that."""
     kind = _kind(column.type, options)
     if kind is None:
         return None
@@ -107,7 +107,7 @@ def _field(column: Field, options: JsonOptions, read: frozenset[str]) -> _Struct
 
 
 def _checked_kind(kind: types.Type) -> Any:
-    """Return the type that takes just the values that are good; None if the decoder has no such type."""
+    """Return the type that accepts exactly the valid values; None if the decoder has no such type."""
     match kind:
         case types.Integer(bits, signed):
             least, greatest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
@@ -147,8 +147,7 @@ def _array(read: Callable[[object], object], records: Sequence[object], kind: pa
 
 
 def _instants(texts: pa.StringArray) -> pa.TimestampArray:
-    """Return the instants: in micros as we have them, unless there are digits behind those, or no zone, or years far
-    away."""
+    """Return the instants in microseconds; None if there are more digits, no zone, or years out of range."""
     try:
         instants = texts.cast(ARROW_TIMESTAMP)
     except pa.ArrowInvalid:
@@ -163,7 +162,7 @@ def _instants(texts: pa.StringArray) -> pa.TimestampArray:
 
 
 def _are_near(instants: pa.TimestampArray) -> bool:
-    """Whether all are in the years that nanoseconds have room for: Arrow reads others that are no dates."""
+    """Whether all are in the range of nanoseconds: Arrow misreads others."""
     ends = pc.min_max(instants.cast(pa.int64()))
     least, greatest = ends["min"].as_py(), ends["max"].as_py()
     return least is None or (least > -_FARTHEST and greatest < _FARTHEST)

@@ -141,7 +141,7 @@ def _read_integer(value: Value, kind: types.Integer) -> int:
 
 
 def _exact_integer(value: Value) -> int | None:
-    """Return the integer that a number or a text spells, however large; None when it spells none."""
+    """Return the integer in a number or a text, however large; None if it is none."""
     if isinstance(value, SpelledNumber) and value.is_integer():
         return int(Decimal(value.text))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -206,7 +206,7 @@ def _read_instant(value: Value) -> int:
 
 
 def _read_day(value: Value) -> date:
-    """Return a day as it is written, or as Debezium and Arrow count them: days since 1970."""
+    """Return a day from its text, or from the days since 1970, as Debezium and Arrow count."""
     days = _whole_number(value)
     try:
         if days is not None:

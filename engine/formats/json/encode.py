@@ -185,7 +185,7 @@ def _one_line(column: pa.StringArray) -> pa.StringArray:
 
 
 def _contents(column: pa.StringArray) -> bytes:
-    """Return the bytes of all texts, one behind the other."""
+    """Return the concatenated bytes of all texts."""
     offsets, data = column.buffers()[1:]
     if data is None or offsets is None:
         return b""
@@ -204,7 +204,7 @@ def _connect_schema(schema: Schema, options: JsonOptions) -> str:
 
 
 def connect_fields(schema: Schema, options: JsonOptions) -> list[dict[str, object]]:
-    """Return the columns as Kafka Connect describes them."""
+    """Return the columns in Kafka Connect's form."""
     return [{"field": field.name, "optional": field.nullable, **_connect_type(field.type, options)} for field in schema]
 
 

@@ -60,7 +60,7 @@ class RawJson:
 
 
 def _refuse_constant(name: str) -> Value:
-    """Refuse NaN and Infinity as bare words, which Python would take."""
+    """Refuse the bare words NaN and Infinity, which Python accepts."""
     raise WrongValueError(f"it is not JSON: {name} is no number of JSON")
 
 
@@ -69,7 +69,7 @@ _BLANK = " \t\r\n"
 
 
 def parse_record(text: str, kind: types.Struct | None) -> Value:
-    """Return the value that the whole text is; `kind` is the type of the record, None when nothing in it stays text."""
+    """Return the value of the whole text; `kind` is the type of the record, None if nothing in it stays text."""
     try:
         if kind is not None and _has_json(kind):
             start = _skip(text, 0)
@@ -196,7 +196,7 @@ class _Seen:
     element: _Seen | None = None
 
     def add(self, value: object) -> None:
-        """See a further value."""
+        """Add a value."""
         if value is None:
             return
         self.kinds.add(_kind(value))
@@ -209,7 +209,7 @@ class _Seen:
                 self.element.add(part)
 
     def type(self, depth: int) -> types.Type | None:
-        """Return the type that has all of them; None where there was no value."""
+        """Return the common type of all values; None if there were none."""
         match sorted(self.kinds):
             case []:
                 return None
@@ -260,7 +260,7 @@ def _kind(value: object) -> str:
 
 
 def _read(record: bytes) -> object:
-    """Return the value of a record; None where it is no JSON."""
+    """Return the value of a record; None if it is no JSON."""
     try:
         return json.loads(record, parse_constant=_refuse, parse_int=_read_whole)
     except (ValueError, RecursionError):

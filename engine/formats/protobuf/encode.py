@@ -125,7 +125,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def fields_of(kind: Any, columns: Iterable[tuple[str, types.Type]]) -> Fields:
-    """Return the field of each column, and how its values are shaped. Raises OptionValueError where there is none."""
+    """Return the field of each column, and the conversion of its values. Raise OptionValueError if there is none."""
     by_name = {field.name.lower(): field for field in kind.fields} | {field.name: field for field in kind.fields}
     fields = []
     for name, column in columns:

@@ -32,7 +32,7 @@ WRAPPERS = frozenset(
 
 
 def message_class(options: ProtobufOptions) -> Any:
-    """Return the class of the message that the options name."""
+    """Return the message class that the options name."""
     pool = descriptor_pool.DescriptorPool()
     try:
         files = descriptor_pb2.FileDescriptorSet.FromString(options.descriptor_bytes())
@@ -84,8 +84,8 @@ class ProtobufOptions(FormatOptions):
     _content: bytes | None = PrivateAttr(None)
 
     def with_files(self) -> ProtobufOptions:
-        """Return the options with the descriptors in them: a task may see another disk. Those of a file that cannot be
-        read are missing."""
+        """Return the options with the descriptors in them: a task may see another disk. The descriptors of an
+        unreadable file are missing."""
         copy = self.model_copy()
         with suppress(OSError):
             copy._content = self.descriptor_bytes()  # noqa: SLF001 - its own

@@ -25,7 +25,7 @@ __all__ = ["Accumulator", "Measure", "accumulator_for", "accumulator_of", "colum
 
 @cache
 def accumulator_of(measure: Measure) -> Accumulator | None:
-    """Return the accumulator of a function; None when it needs the values themselves."""
+    """Return the accumulator of a function; None if it needs the values themselves."""
     if measure.udf is not None:
         return Incremental(measure.udf)
     if measure.function == GATHERED:
@@ -57,15 +57,15 @@ _ACCUMULATORS: Mapping[Retention, Callable[[Measure], Accumulator]] = {
 
 
 def accumulator_for(measure: Measure) -> Accumulator:
-    """Return the accumulator of a function whose values are not kept, which has one."""
+    """Return the accumulator of a function that has one, since it stores no values."""
     accumulator = accumulator_of(measure)
     assert accumulator is not None, measure.function
     return accumulator
 
 
 def columns_of_merged(measure: Measure, partials: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return the columns of the accumulator for rows that were merged before: from their count, from their sum and
-    how many numbers are in it, or from their least or greatest value."""
+    """Return the columns of the accumulator for partial rows: from their count, from their sum and its count of
+    numbers, or from their least or greatest value."""
     accumulator = accumulator_for(measure)
     if isinstance(accumulator, Whole):
         return accumulator.of_totals(*partials)
@@ -75,7 +75,7 @@ def columns_of_merged(measure: Measure, partials: Sequence[pa.Array]) -> list[pa
 
 @cache
 def keeps_values(measure: Measure, *, only_appends: bool) -> bool:
-    """Whether the values of a group must be kept."""
+    """Whether the values of a group must be stored."""
     if measure.udf is not None:
         return measure.distinct
     if measure.function == GATHERED:

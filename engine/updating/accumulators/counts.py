@@ -21,8 +21,7 @@ class Accumulator(Protocol):
     into those of the whole."""
 
     def start(self, arguments: Sequence[pa.Array], weights: Longs, groups: Groups) -> list[pa.Array]:
-        """Return the columns for each group of rows. A row counts as often as its weight says, which may be
-        negative."""
+        """Return the columns for each group of rows. A row counts as often as its weight, which may be negative."""
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """Return the columns for each group, from those of its parts."""

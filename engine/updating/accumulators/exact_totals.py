@@ -53,7 +53,7 @@ class Whole:
         return [*map(pa.array, summed), pa.array(groups.sum_of(weights * valid(numbers)))]
 
     def of_totals(self, totals: pa.Array, counts: pa.Array) -> list[pa.Array]:
-        """Return the columns for sums of whole numbers that somebody has made, and how many numbers are in each."""
+        """Return the columns for existing sums of whole numbers, and how many numbers are in each."""
         return [*map(pa.array, _limbs_of_integers(totals)), counts]
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
@@ -155,7 +155,7 @@ class Extreme:
         return [values.take(pa.array(order[place]))]
 
     def finish(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """Return the value itself, NULL when there is none."""
+        """Return the value itself, NULL if there is none."""
         return columns[0]
 
 

@@ -178,7 +178,7 @@ GATHERED = "_gather"
 
 
 def _half_way(kind: Type, low: Any, high: Any) -> object:
-    """Return the mean of two values; what the type cannot hold of it is cut off."""
+    """Return the mean of two values, truncated to the type."""
     match kind:
         case Integer():
             both = low + high

@@ -25,8 +25,8 @@ from engine.updating.state_columns import FIRST, VALUE, WEIGHT
 
 
 def result_of_values(measure: Measure, values: pa.Table | None, ids: Longs) -> pa.Array:
-    """Return the result of each key in `ids`, which are sorted, from the values that are there of them: a table
-    sorted by key with how often each value is there."""
+    """Return the result of each key in `ids`, which are sorted, from its values: a table sorted by key with the number
+    of occurrences of each value."""
     kind = to_arrow(measure.result)
     if values is None:
         values = _no_values(measure)
@@ -75,7 +75,7 @@ def _results_of_lists(measure: Measure, values: pa.Table, weights: Longs, low: L
 def _in_order(
     places: list[int], firsts: list[int], sorting: Sequence[list[object]], order: Sequence[Sorting]
 ) -> list[int]:
-    """Return the places as the aggregate wants its values: in its own order, else as they came first."""
+    """Return the positions in the order that the aggregate needs: its own order, or else that of arrival."""
     places = sorted(places, key=firsts.__getitem__)
     for values, how in reversed(list(zip(sorting, order, strict=True))):
         places = _sort(places, values, how)

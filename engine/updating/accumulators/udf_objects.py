@@ -45,7 +45,7 @@ class Incremental:
         return _columns(states, waiting)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """Return one object of those of each group, and all rows that wait."""
+        """Return one object for each group, and all pending rows."""
         objects = Objects(self.function)
         merged: list[bytes | None] = []
         waiting: list[bytes | None] = []
@@ -57,7 +57,7 @@ class Incremental:
         return _columns(merged, waiting)
 
     def settle(self, columns: Sequence[pa.Array], is_there: Flags) -> list[pa.Array]:
-        """Let the objects of whole groups take the rows that wait; a group whose last row went has no object."""
+        """Let the objects of whole groups take the pending rows; a group whose last row was retracted has no object."""
         objects = Objects(self.function)
         groups = zip(*(column.to_pylist() for column in columns), is_there.tolist(), strict=True)
         settled = [_with_rows(objects, state, rows) if exists else None for state, rows, exists in groups]
