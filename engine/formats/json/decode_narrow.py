@@ -147,7 +147,7 @@ def _array(read: Callable[[object], object], records: Sequence[object], kind: pa
 
 
 def _instants(texts: pa.StringArray) -> pa.TimestampArray:
-    """Return the instants in microseconds; None if there are more digits, no zone, or years out of range."""
+    """Return the instants: in microseconds, unless a text has more digits, no zone, or a year that is far away."""
     try:
         instants = texts.cast(ARROW_TIMESTAMP)
     except pa.ArrowInvalid:
