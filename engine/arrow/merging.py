@@ -214,7 +214,7 @@ def in_bursts(
 
 
 def _numbers_of_groups(keys: Sequence[pa.Array], count: int) -> npt.NDArray[np.int64]:
-    """Return a number for each row, the same for equal keys, of which NULL is one."""
+    """Return a number for each row, equal for equal keys; NULL equals NULL."""
     numbers = np.zeros(count, dtype=np.int64)
     for key in keys:
         encoded = key.dictionary_encode(null_encoding="encode")

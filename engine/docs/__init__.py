@@ -54,7 +54,7 @@ def stale_pages(root: Path) -> list[str]:
 
 
 def write_pages(root: Path) -> None:
-    """Write all pages anew."""
+    """Write all pages."""
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
         path = root / FOLDER / f"{name}.md"

@@ -98,7 +98,7 @@ class Feature:
 
 
 def sql_support_page() -> str:
-    """Return a line for each feature: accepted, or refused with which error."""
+    """Return a line for each feature: accepted, or refused with its error."""
     events, features = read_features(_SAMPLES.read_text())
     introduction = (
         "Every line was tested by compiling its sample, with the table below declared beforehand. The functions "

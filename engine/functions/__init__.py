@@ -66,7 +66,7 @@ OVER: Mapping[str, OverFunction] = MappingProxyType({function.name: function for
 
 
 def find_over(name: str) -> OverFunction | None:
-    """Return the function of that name that stands before OVER only, without regard to case, or None."""
+    """Return the function of that name that is only valid before OVER, without regard to case, or None."""
     return OVER.get(name.lower())
 
 

@@ -85,7 +85,7 @@ def _bits(arguments: Sequence[Type]) -> Signature | None:
 
 
 def _shift(arguments: Sequence[Type]) -> Signature | None:
-    """Return the type of what is shifted; unsigned numbers are as BIGINT, so that none leaves its range."""
+    """Return the type of the shifted value; unsigned numbers become BIGINT, so that no result is out of range."""
     signature = takes(whole, whole, result=BIGINT)(arguments)
     match arguments:
         case [Integer(signed=True) as kind, _] if signature is not None:

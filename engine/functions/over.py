@@ -31,7 +31,7 @@ def _value(kind: Type) -> Type:
 
 
 def _offset_value(arguments: Sequence[Type]) -> Signature | None:
-    """Return the value, how many rows away it is, and what stands for it where there is no such row."""
+    """Return the value, its distance in rows, and the default if there is no such row."""
     match list(arguments):
         case [kind]:
             return Signature((kind,), kind)

@@ -156,7 +156,7 @@ class Diagnosis:
 
 
 def diagnose(directory: Path, *, reads_rows: bool = False) -> Diagnosis:
-    """Say what is wrong; where anything is, savepoints are verified, the newest first, until one is whole."""
+    """Diagnose a state; if it is damaged, verify its savepoints, the newest first, until one is undamaged."""
     damages = tuple(find_damage(directory, reads_rows=reads_rows))
     left = () if is_savepoint(directory) else tuple(left_sinks(StatePaths(directory)))
     if not damages:

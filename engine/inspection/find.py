@@ -170,7 +170,7 @@ def _compare(path: Path, file: SavedFile) -> None:
 
 
 def _check_sayings(savepoint: Path, manifest: SavepointManifest) -> None:
-    """Whether the manifest says of the savepoint what its files say, and names all of them that are needed."""
+    """Check that the manifest matches the files of the savepoint, and names all necessary ones."""
     paths = StatePaths(savepoint)
     if savepoint.absolute().parent.name == "savepoints" and manifest.id != savepoint.name:
         raise NotAsWrittenError(f"is that of another savepoint, {manifest.id}")

@@ -117,7 +117,7 @@ def is_met(condition: str, values: Mapping[str, object]) -> bool:
 
 
 def _is_spelled(value: object, text: str) -> bool:
-    """Whether a text is one of those that a value is shown as."""
+    """Whether a text is one of the displayed forms of a value."""
     if isinstance(value, str):
         return text == value
     if value is None and text == "NULL":

@@ -35,7 +35,7 @@ class KeptRow:
 
 
 def operator_named(program: Program, name: str) -> Operator:
-    """Return the operator of that id, or of that number of Spark's; refused where there is none."""
+    """Return the operator of that id, or of that number in Spark; raise if there is none."""
     operators = program.operators
     for operator in operators:
         if name in (operator.id, str(operator.number)):
@@ -52,7 +52,7 @@ def is_kept_by_spark(operator: Operator) -> bool:
 
 
 def committed_epoch(paths: StatePaths) -> int:
-    """Return the newest committed epoch; refused where there is none."""
+    """Return the newest committed epoch; raise if there is none."""
     epoch = spark_log.newest_commit(paths.checkpoint)
     if epoch is None:
         raise NoStateError(f"{paths.root} has not committed an epoch yet", hint="wait for its first epoch")

@@ -138,7 +138,7 @@ def read_snapshot(path: Path) -> Mapping[str, object]:
 
 
 def binary_fields(row: bytes, count: int) -> Sequence[bytes]:
-    """Return the fields of a row of Spark's, behind its version, all of which are texts or bytes."""
+    """Return the fields of one of Spark's rows, after its version, all of which are texts or bytes."""
     fields = []
     for number in range(count):
         place = BytesReader(row, 1 + 8 + 8 * number)

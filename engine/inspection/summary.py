@@ -37,7 +37,7 @@ from engine.udf.declared import UdfFile
 
 
 def summary_to_json(summary: StateSummary) -> dict[str, object]:
-    """Return a summary; what is not known is null, and `unknown` beside it says why."""
+    """Return a summary; unknown values are null, and `unknown` next to them has the reasons."""
     shown = asdict(summary)
     shown["directory"] = str(summary.directory)
     shown["parents"] = [list(parent) for parent in summary.parents]

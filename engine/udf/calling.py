@@ -158,7 +158,7 @@ def _has_struct(kind: Type) -> bool:
 
 
 def _as_dicts(value: Any) -> Any:
-    """Return the value with whatever is of a class of fields as a dict, however deep it lies."""
+    """Return the value with every instance of a class with fields converted to a dict, at any depth."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _as_dicts(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if hasattr(value, "_asdict"):

@@ -48,7 +48,7 @@ _FOR_ASYNC = frozenset({"ordered", "max_in_flight", "timeout", "on_timeout"})
 
 
 def read_udfs(files: Sequence[UdfFile]) -> Udfs:
-    """Return all functions of the files. Raises ScriptRefused with everything that is wrong with them."""
+    """Return all functions of the files. Raise ScriptRefused with all errors."""
     complaints: list[EngineError] = []
     functions: dict[str, Udf] = {}
     for file in files:

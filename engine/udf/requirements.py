@@ -25,7 +25,7 @@ _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)
 
 
 def check_requirements(files: Sequence[UdfFile]) -> None:
-    """Raise ScriptRefused when what a file declares is not here, with all that is missing."""
+    """Raise ScriptRefused if a requirement of a file is not installed, with all missing ones."""
     complaints: list[EngineError] = []
     for file in files:
         try:

@@ -93,7 +93,7 @@ def read_sql_type(text: str) -> types.Type:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the name, or what stands behind the last dot."""
+    """Return the name, or the part after the last dot."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -174,7 +174,7 @@ def is_one_jvm(master: str) -> bool:
 
 
 def complaint_about(master: str) -> str | None:
-    """Return what is wrong with the text of a master, or None. Pipelines of earlier versions may have it stored."""
+    """Return the error of the text of a master, or None. Pipelines of earlier versions may have it stored."""
     if _ACCEPTED.fullmatch(master) or _REFUSED.fullmatch(master):
         return None
     return f"master must be a master of Spark's, such as local[4] or spark://host:7077, and is {master!r}"

@@ -64,7 +64,7 @@ def spell_instant(instant: datetime) -> str:
 
 
 def read_start(text: str) -> StartPosition:
-    """Return the position that a text names; ValueError, with what is wrong, when it names none."""
+    """Return the position that a text names; raise ValueError with the reason if it names none."""
     word, colon, rest = text.strip().partition(":")
     if word == "timestamp" and colon:
         return StartPosition("timestamp", read_time(rest.strip()))

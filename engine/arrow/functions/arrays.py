@@ -22,7 +22,7 @@ def _rows(columns: tuple[pa.Array, ...]) -> Iterator[tuple[Any, ...]]:
 
 
 def _edit(change: Callable[..., list[Any] | None]) -> Kernel:
-    """Return a kernel that makes an array out of the array that stands first; NULL for NULL."""
+    """Return a kernel that computes an array from its first argument; NULL for NULL."""
 
     def compute(*columns: pa.Array) -> pa.Array:
         return pa.array([None if row[0] is None else change(*row) for row in _rows(columns)], columns[0].type)

@@ -25,7 +25,7 @@ _ANY = msgspec.json.Decoder()
 
 
 def _find(text: str | None, keys: Iterable[Key | None]) -> bytes | None:
-    """Return the JSON text of the value behind the keys; None when there is none, or the text is no JSON."""
+    """Return the JSON text of the value at the keys; None if there is none, or if the text is no JSON."""
     if text is None:
         return None
     try:

@@ -44,13 +44,13 @@ class Scanner:
         return self._text[self.position :]
 
     def take(self, mark: str) -> bool:
-        """Whether this is what comes next; then it is read."""
+        """Whether the text continues with this; then it is consumed."""
         comes_next = self._text.startswith(mark, self.position)
         self.position += len(mark) if comes_next else 0
         return comes_next
 
     def expect(self, mark: str) -> None:
-        """Read what must come next."""
+        """Consume this text, which must come next."""
         if not self.take(mark):
             raise ValueError(self.unread)
 
@@ -149,7 +149,7 @@ def by_slice(start: int | None, end: int | None, step: int) -> Selector:
 
 
 def by_condition(condition: Condition) -> Selector:
-    """Return the children of which a condition is true."""
+    """Return the children for which a condition is true."""
     return lambda root, value: (child for child in every_child(root, value) if condition(root, child))
 
 

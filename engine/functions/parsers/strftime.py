@@ -221,7 +221,7 @@ def can_read(pattern: str) -> bool:
 
 
 def read_instant(text: str, pattern: str) -> datetime:
-    """Return the instant that stands there, in UTC unless it says where. Raises ValueError when it does not fit."""
+    """Parse an instant, in UTC unless it has a zone. Raise ValueError if it does not fit."""
     parts = _expression(pattern).fullmatch(text)
     if parts is None:
         raise ValueError(f"{text!r} is not of the form {pattern!r}")

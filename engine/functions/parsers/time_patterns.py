@@ -143,7 +143,7 @@ def in_strftime(pattern: str) -> str | None:
 
 
 def _runs(pattern: str) -> list[str]:
-    """Split a pattern of Java into quoted texts, runs of one letter, and what is between."""
+    """Split a pattern of Java into quoted texts, runs of one letter, and the rest."""
     return [run[0] for run in re.finditer(r"'[^']*'|([A-Za-z])\1*|[^A-Za-z']+", pattern)]
 
 
