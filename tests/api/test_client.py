@@ -157,7 +157,7 @@ def test_savepoints_are_listed_with_their_versions(server: StandInServer, capsys
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines] == [
         ["ID", "STATE", "EPOCH", "VERSION", "BYTES", "WATERMARK", "CREATED", "RESTORABLE", "PINNED", "BY", "LABEL"],
-        ["sp_1", "completed", "7", "2", "unknown", "ann", "before"],
+        ["sp_1", "completed", "7", "2", "not", "verified", "ann", "before"],
     ]
 
 

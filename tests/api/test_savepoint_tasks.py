@@ -232,9 +232,9 @@ def test_the_list_says_what_can_be_restored(server: StandInServer, capsys: pytes
     lines = capsys.readouterr().out.splitlines()
     assert "proven 2026-01-01T00:00:00.000Z" in lines[1]
     assert "whole 2026-01-01T00:00:00.000Z" in lines[2]
-    assert "unknown" in lines[3]
+    assert "not verified" in lines[3]
     assert "damaged: part has changed" in lines[4]
-    assert "unknown" not in lines[5]
+    assert "not verified" not in lines[5]
 
 
 @pytest.mark.parametrize(("state", "code"), [("done", 0), ("failed", 3)])

@@ -105,7 +105,7 @@ def restorable(savepoint: Mapping[str, Json]) -> str | None:
         return f"proven {proven}"
     if verified := instant(savepoint.get("verified_at")):
         return f"whole {verified}"
-    return "unknown"
+    return "not verified"
 
 
 def _savepoint_path(args: Namespace) -> str:
