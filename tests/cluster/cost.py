@@ -29,7 +29,7 @@ INSERT INTO lines SELECT k, n FROM (
   SELECT tumble(INTERVAL '1 minute') AS w, counter % 100 AS k, count(*) AS n FROM numbers GROUP BY w, k
 );
 """
-_FEW, _MANY, _FEW_ROWS, _MANY_ROWS = 5, 55, 100_000, 6_000_000
+_FEW, _MANY, _FEW_ROWS, _MANY_ROWS = 5, 40, 100_000, 4_000_000
 
 
 def main() -> int:
