@@ -9,6 +9,10 @@ PYTHON_VERSION := $(shell $(firstword $(wildcard $(BIN)/python) $(PYTHON)) -c 'i
 # versions that were tried with this Python; for one newer than all files, those of the newest
 CONSTRAINTS := $(or $(wildcard constraints/python$(PYTHON_VERSION).txt),$(lastword $(sort $(wildcard constraints/python*.txt))))
 
+# the oldest Airflow that is supported, or another one, in an environment of its own
+OTHER_AIRFLOW = $(VENV)-airflow-$(or $(VERSION),3.1.8)
+OLD_VERSIONS = constraints/airflow$(or $(VERSION),3.1.8).txt
+
 # tests/groups.py says which tests share a process; some wait for servers, so three keep two cores at work
 PLAY := $(BIN)/python -m pytest --dist=loadgroup --no-loadscope-reorder
 
@@ -57,12 +61,15 @@ test-all: $(READY) ## Every test, with 100,000 simulated schedules: before a cha
 	SIMULATED_SCHEDULES=$(or $(SIMULATED_SCHEDULES),100000) REQUEST_SCHEDULES=$(or $(REQUEST_SCHEDULES),1000) GATE_MOMENTS=$(or $(GATE_MOMENTS),50) RANDOM_DAMAGE=$(or $(RANDOM_DAMAGE),1000) STORES=$${STORES:-moto,versitygw} STATE_RACES=$(or $(STATE_RACES),1000) CLUSTER_SINKS=$${CLUSTER_SINKS:-files,delta,kafka} KILLS=$(or $(KILLS),all) MATRIX=$(or $(MATRIX),all) FUSE=$(or $(FUSE),on) \
 		CONTRACT_CASES=$(or $(CONTRACT_CASES),5000) JSON_CASES=$(or $(JSON_CASES),20000) \
 		HOSTILE_TEXTS=$(or $(HOSTILE_TEXTS),10000) $(PLAY) --numprocesses=3 --costs --slice=all
+	@$(MAKE) --no-print-directory test-airflow
 
-test-airflow: ## The provider's tests with another Airflow, in an environment of its own: VERSION=3.1.8
-	@$(PYTHON) -m venv $(VENV)-airflow-$(or $(VERSION),3.1.8)
-	$(VENV)-airflow-$(or $(VERSION),3.1.8)/bin/pip install -q "apache-airflow==$(or $(VERSION),3.1.8)" "httpx>=0.27" hypothesis pytest \
-		pytest-randomly pytest-timeout pytest-xdist trustme
-	PYTHONPATH=. $(VENV)-airflow-$(or $(VERSION),3.1.8)/bin/python -m pytest -q -o filterwarnings=default tests/provider
+test-airflow: $(READY) ## The provider's tests, and its core tasks under a scheduler, with another Airflow: VERSION=3.1.8
+	@$(PYTHON) -m venv $(OTHER_AIRFLOW)
+	$(OTHER_AIRFLOW)/bin/pip install -q $(if $(wildcard $(OLD_VERSIONS)),--constraint $(OLD_VERSIONS)) \
+		"apache-airflow==$(or $(VERSION),3.1.8)" --editable . hypothesis jsonschema pytest pytest-randomly pytest-timeout \
+		pytest-xdist trustme
+	PYTHONPATH=. $(OTHER_AIRFLOW)/bin/python -m pytest -q --numprocesses=2 --dist=loadfile -o filterwarnings=default tests/provider
+	AIRFLOW_PYTHON=$(abspath $(OTHER_AIRFLOW)/bin/python) $(BIN)/python -m pytest -q tests/system/test_oldest_airflow.py
 
 demo: $(READY) ## The whole story as a DAG, live on the terminal, in under three minutes: KEEP=1 leaves all running, END=1 ends that
 	$(BIN)/python -m dags_examples.demo $(if $(KEEP),--keep) $(if $(END),--end)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airflow_provider_arroyo.airflow_versions import TaskDeferred
 from airflow_provider_arroyo.answers import Pipeline, read
 from airflow_provider_arroyo.calls import ApiCall, Json, UpgradeWish, path_of
 from airflow_provider_arroyo.errors import UpgradeRefusedError
@@ -32,6 +33,7 @@ def ask(
     from airflow.sdk.execution_time.hitl import upsert_hitl_detail  # noqa: PLC0415 - there from Airflow 3.1 on
 
     instance: Any = context["ti"]
+    wait = _find_wait(instance, resume, limit)  # before anybody is asked in vain
     instance.xcom_push(key=ASKED, value=plan.id)
     upsert_hitl_detail(
         ti_id=instance.id,
@@ -43,25 +45,35 @@ def ask(
         params={},
     )
     task.log.info("Waiting for a person to approve plan %s", plan.id)
+    raise wait
+
+
+def _find_wait(instance: Any, resume: str, limit: timedelta | None) -> BaseException:
+    """Return what a task raises to wait for the answer. Before Airflow 3.3 the triggerer looks for it."""
     try:
         from airflow.sdk.exceptions import TaskAwaitingInput  # noqa: PLC0415 - there from Airflow 3.3 on
     except ImportError:
-        _defer(task, instance, resume, limit)
-    raise TaskAwaitingInput(method_name=resume, timeout=limit)
+        return _deferred(instance, resume, limit)
+    return TaskAwaitingInput(method_name=resume, timeout=limit)
 
 
-def _defer(task: BaseOperator, instance: Any, resume: str, limit: timedelta | None) -> NoReturn:
-    """Defer to the triggerer, which waits for the answer before Airflow 3.3."""
-    from airflow.providers.standard.triggers.hitl import HITLTrigger  # noqa: PLC0415
+def _deferred(instance: Any, resume: str, limit: timedelta | None) -> TaskDeferred:
+    """Return the deferral to the triggerer, which waits for the answer before Airflow 3.3."""
     from airflow.sdk.timezone import utcnow  # noqa: PLC0415
 
+    try:
+        from airflow.providers.standard.triggers.hitl import HITLTrigger  # noqa: PLC0415
+    except ImportError as error:
+        raise UpgradeRefusedError(
+            "this Airflow cannot ask a person for an approval",
+            code="upgrade.cannot_ask",
+            hint="Upgrade apache-airflow-providers-standard, or name the plan with `accept_loss`.",
+        ) from error
     until = None if limit is None else utcnow() + limit
-    options = [APPROVE, REJECT]
     trigger = HITLTrigger(
-        ti_id=instance.id, options=options, defaults=None, params={}, multiple=False, timeout_datetime=until
+        ti_id=instance.id, options=[APPROVE, REJECT], defaults=None, params={}, multiple=False, timeout_datetime=until
     )
-    task.defer(trigger=trigger, method_name=resume)
-    raise AssertionError("defer does not return")
+    return TaskDeferred(trigger=trigger, method_name=resume)
 
 
 def check_answer(task: BaseOperator, context: Context, event: Any) -> str:

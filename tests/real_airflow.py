@@ -54,6 +54,8 @@ class RealAirflow:
     """The processes that are started."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further settings, as Airflow's environment variables say them."""
+    python: str = sys.executable
+    """Where Airflow is installed."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _port: int = 0
     _secrets: tuple[str, str] = field(default_factory=lambda: (secrets.token_hex(32), secrets.token_hex(32)))
@@ -221,7 +223,7 @@ class RealAirflow:
     def _spawn(self, name: str, *arguments: str) -> None:
         with (self.home / f"{name}.out").open("ab") as out:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "airflow", *arguments],
+                [self.python, "-m", "airflow", *arguments],
                 cwd=self.home,
                 env=self.environment,
                 stdout=out,

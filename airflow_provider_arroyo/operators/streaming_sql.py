@@ -271,7 +271,7 @@ class StreamingSqlOperator(PipelineOperator):
     def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
         """Return the summary; the written datasets become events of the task's asset aliases."""
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
-        declared = set(self.declared.outlets) if self.into is None else set()
+        declared = self.declared.outlets if self.into is None else ()  # no set: Airflow 3.1 cannot hash an asset
         if self.wait_for in ("complete", "finished") and (aliases or declared):
             pipeline = self.send(calls.get_pipeline(summary["pipeline_id"]))
             told: dict[str, Any] = {

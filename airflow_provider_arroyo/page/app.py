@@ -168,7 +168,7 @@ PAGE_HEADER = "X-Arroyo-Page"
 
 def team_of(conn_id: str) -> str | None:
     """Return the team of a connection; reads Airflow's database."""
-    return Connection.get_team_name(conn_id) if conf.getboolean("core", "multi_team") else None
+    return Connection.get_team_name(conn_id) if conf.getboolean("core", "multi_team", fallback=False) else None
 
 
 def may(user: BaseUser, right: Right, conn_id: str, team: str | None) -> bool:
@@ -223,7 +223,8 @@ _VARIABLE = "AIRFLOW_CONN_"
 def endpoint_of(conn_id: str, team: str | None) -> Endpoint:
     """Return the endpoint of a connection; the host is never taken from a request."""
     try:
-        connection = Connection.get_connection_from_secrets(conn_id, team_name=team)
+        of_team = {} if team is None else {"team_name": team}  # Airflow 3.1 knows no teams here
+        connection = Connection.get_connection_from_secrets(conn_id, **of_team)
     except AirflowNotFoundException:
         connection = None
     if connection is None or connection.conn_type != ArroyoHook.conn_type:

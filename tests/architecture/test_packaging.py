@@ -16,10 +16,11 @@ from engine.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CONSTRAINTS = sorted((ROOT / "constraints").glob("*.txt"))
+CONSTRAINTS = sorted((ROOT / "constraints").glob("python*.txt"))
+OF_OLD_AIRFLOW = sorted((ROOT / "constraints").glob("airflow*.txt"))
 
 
-@pytest.mark.parametrize("path", CONSTRAINTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*CONSTRAINTS, *OF_OLD_AIRFLOW], ids=lambda path: path.stem)
 def test_constraints_are_plain_names_and_versions(path: Path) -> None:
     lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
 
@@ -42,6 +43,18 @@ def test_the_base_install_has_neither_spark_nor_a_sql_parser() -> None:
     names = {re.split(r"[<>=\[ ]", line)[0] for line in PROJECT["dependencies"]}
 
     assert names == {"apache-airflow", "httpx"}
+
+
+def test_the_oldest_airflow_is_the_one_that_the_tests_are_run_with() -> None:
+    [floor] = [line.partition(">=")[2] for line in PROJECT["dependencies"] if line.startswith("apache-airflow>=")]
+    [versions] = OF_OLD_AIRFLOW
+    makefile = (ROOT / "Makefile").read_text()
+
+    assert versions.stem == f"airflow{floor}"
+    assert f"apache-airflow=={floor}" in versions.read_text().splitlines()
+    assert f"$(or $(VERSION),{floor})" in makefile
+    assert re.findall(r"\$\(or \$\(VERSION\),([^)]+)\)", makefile).count(floor) == makefile.count("$(or $(VERSION),")
+    assert "$(MAKE) --no-print-directory test-airflow" in makefile.partition("\ntest-all:")[2].partition("\n\n")[0]
 
 
 def test_every_verb_of_the_makefile_has_a_line_of_help() -> None:

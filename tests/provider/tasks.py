@@ -14,11 +14,17 @@ import pytest
 from airflow.sdk.exceptions import ErrorType
 from airflow.sdk.execution_time.comms import AssetResult, ErrorResponse, GetAssetByUri
 from airflow.sdk.execution_time.context import set_current_context
+from airflow.serialization import serialized_objects
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_provider_arroyo.airflow_versions import TaskDeferred
 from airflow_provider_arroyo.operators import base as operators
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
+
+if hasattr(serialized_objects, "DagSerialization"):
+    DagSerialization: Any = serialized_objects.DagSerialization
+else:  # before Airflow 3.2
+    DagSerialization = serialized_objects.SerializedDAG
 
 
 def put_to_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], object]) -> None:

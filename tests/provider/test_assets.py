@@ -10,7 +10,6 @@ from airflow.sdk import Asset, AssetAlias
 from airflow.sdk.definitions.asset import AssetAliasEvent
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.context import OutletEventAccessors
-from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_provider_arroyo.declared_assets import create_asset
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
@@ -100,7 +99,6 @@ def test_where_the_control_plane_does_not_say_what_is_written_there_is_no_event(
 
 
 def test_airflow_knows_the_scheme() -> None:
-    assert "arroyo" in ProvidersManagerTaskRuntime().asset_uri_handlers
     assert Asset(uri="arroyo://Plane:5115/orders/counts/").uri == "arroyo://plane:5115/orders/counts"
     assert create_asset(host="plane", pipeline="orders", table="a/b").uri == "arroyo://plane/orders/a%2Fb"
 

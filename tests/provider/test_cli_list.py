@@ -1,12 +1,13 @@
-"""What `airflow arroyo list` says, by Airflow's own parser."""
+"""What `airflow arroyo list` says, as a module, too, which every version of Airflow has."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from airflow.cli import cli_parser
 
+from airflow_provider_arroyo import __main__ as commands
+from airflow_provider_arroyo import cli
 from airflow_provider_arroyo.testing import FakeControlPlane
 
 
@@ -17,8 +18,19 @@ def test_all_pipelines_are_listed_however_many_pages_they_take(
     names = [f"orders{number:03}" for number in range(count)]
     for name in reversed(names):
         plane.add(name)
-    parsed = cli_parser.get_parser().parse_args(["arroyo", "list", "--format", "json"])
 
-    parsed.func(parsed)
+    commands.main(["list", "--format", "json"])
 
     assert [pipeline["name"] for pipeline in json.loads(capsys.readouterr().out)] == names
+
+
+def test_the_module_has_the_commands_of_airflow(capsys: pytest.CaptureFixture[str]) -> None:
+    [group] = cli.get_commands()
+
+    with pytest.raises(SystemExit, match="0"):
+        commands.main(["--help"])
+
+    said = capsys.readouterr().out
+    assert [verb.name for verb in group.subcommands if f"    {verb.name} " not in said] == []  # type: ignore[union-attr]
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["lost"])

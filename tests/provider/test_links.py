@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import pytest
 from airflow.sdk import DAG
-from airflow.serialization.definitions.operatorlink import XComOperatorLink
-from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_provider_arroyo.airflow_versions import XComOperatorLink
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
+
+from .tasks import DagSerialization
 
 BUTTON = "Arroyo pipeline"
 VIEW = "/plugin/arroyo/arroyo/arroyo_default/pipelines/clicks"

@@ -37,12 +37,6 @@ def test_airflow_accepts_the_manifest() -> None:
     jsonschema.validate(INFO, schema("provider_info.schema.json"))
 
 
-def test_the_manifest_would_do_as_a_provider_yaml() -> None:
-    release = {"state": "ready", "source-date-epoch": 0, "versions": [airflow_provider_arroyo.__version__]}
-
-    jsonschema.validate({**INFO, **release}, schema("provider.yaml.schema.json"))
-
-
 def test_the_manifest_names_the_distribution() -> None:
     assert INFO["package-name"] == "airflow-provider-arroyo"
 

@@ -41,8 +41,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FastAPI]:
         "AIRFLOW__CORE__AUTH_MANAGER", "airflow.api_fastapi.auth.managers.simple.simple_auth_manager.SimpleAuthManager"
     )
     monkeypatch.delenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", raising=False)
-    tables = [Base.metadata.tables[name] for name in ("revoked_token", "connection")]
-    Base.metadata.create_all(settings.get_engine(), tables=tables)
+    wanted = {"revoked_token", "connection"}  # Airflow revokes tokens from 3.2 on
+    tables = [table for name, table in Base.metadata.tables.items() if name in wanted]
+    engine = settings.get_engine() if hasattr(settings, "get_engine") else settings.engine
+    Base.metadata.create_all(engine, tables=tables)
     purge_cached_app()
     create_auth_manager()
     app = FastAPI()
@@ -280,8 +282,8 @@ def test_neither_server_sees_the_others_secrets(server: FastAPI, plane: FakeCont
     assert seen[0]["Authorization"] == f"Bearer {TOKEN}"
     assert TOKEN not in str(answer.headers) + answer.text
     assert "set-cookie" not in answer.headers
-    with_own = browser.get(f"{API}/pipelines", headers={"Authorization": f"Bearer {TOKEN}"})
-    assert with_own.status_code == 403  # it is no token of Airflow's
+    with_own = visitor(server, None).get(f"{API}/pipelines", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert with_own.status_code in {401, 403}  # it is no token of Airflow's
 
 
 def test_an_answer_is_never_a_page_of_airflow(server: FastAPI, plane: FakeControlPlane) -> None:

@@ -19,7 +19,6 @@ from airflow.jobs.triggerer_job_runner import TriggerRunner
 from airflow.models.taskinstance import TaskInstance
 from airflow.sdk import DAG, Asset, BaseOperator
 from airflow.serialization.decoders import smart_decode_trigger_kwargs
-from airflow.serialization.serialized_objects import DagSerialization
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 
@@ -40,7 +39,7 @@ from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 from airflow_provider_arroyo.views import LINK_KEY, view_of
 from airflow_provider_arroyo.waits import Wait
 
-from .tasks import Run
+from .tasks import DagSerialization, Run
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, BaseHook
-from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
 from airflow_provider_arroyo.streaming_dag import read_scripts, streaming_dag
 from airflow_provider_arroyo.testing import FakeControlPlane
 
-from .tasks import Run
+from .tasks import DagSerialization, Run
 
 
 def write(folder: Path, **scripts: str) -> Path:

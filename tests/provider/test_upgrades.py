@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import pytest
+from airflow.sdk import exceptions
 
-from airflow_provider_arroyo.airflow_versions import AirflowFailException
+from airflow_provider_arroyo.airflow_versions import AirflowFailException, TaskDeferred
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.operators.upgrade_plan import UpgradePlanOperator
@@ -91,12 +93,11 @@ def deploying(**options: Any) -> StreamingSqlOperator:
 
 
 def ask(run: Run, task: Any) -> Any:
-    """Return what a task that waits for a person is told by; Airflow has it from 3.3 on."""
-    exceptions = pytest.importorskip("airflow.sdk.exceptions")
-    if not hasattr(exceptions, "TaskAwaitingInput"):
-        pytest.skip("a task can wait for a person from Airflow 3.3 on")
-    with pytest.raises(exceptions.TaskAwaitingInput) as waiting:
-        run.execute(task)
+    """Return what a task raises to wait for a person: from Airflow 3.3 on there is an exception of its own, and before
+    it is deferred, with a trigger that waits."""
+    waits: Any = getattr(exceptions, "TaskAwaitingInput", TaskDeferred)
+    with pytest.raises(waits) as waiting:
+        task.execute(run.context(task))
     return waiting.value
 
 
@@ -118,6 +119,32 @@ def test_a_person_is_shown_the_plan_and_the_id_that_they_approve(
     assert (question["body"], question["options"]) == ("**tumble** is given up", ["Approve", "Reject"])
     assert waiting.method_name == "execute_approved"
     assert plane.matching_requests("PUT") == []
+
+
+def test_an_older_airflow_waits_for_a_person_in_the_triggerer(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(exceptions, "TaskAwaitingInput", raising=False)
+    plane.add("clicks").plan = LOSES
+
+    waiting = ask(airflow_run, deploying(wait_timeout=60))
+
+    assert isinstance(waiting, TaskDeferred)
+    assert len(questions) == 1
+    assert waiting.method_name == "execute_approved"
+    assert waiting.trigger.serialize()[0] == "airflow.providers.standard.triggers.hitl.HITLTrigger"
+
+
+def test_nobody_is_asked_where_no_answer_can_be_waited_for(
+    plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(exceptions, "TaskAwaitingInput", raising=False)
+    monkeypatch.setitem(sys.modules, "airflow.providers.standard.triggers.hitl", None)
+    plane.add("clicks").plan = LOSES
+
+    with pytest.raises(UpgradeRefusedError, match=r"upgrade\.cannot_ask"):
+        airflow_run.execute(deploying())
+    assert questions == []
 
 
 def test_the_approved_plan_is_deployed(
