@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
+from airflow_provider_arroyo.durations import to_plain
 from airflow_provider_arroyo.errors import BadAnswerError
 
 
@@ -56,7 +57,7 @@ def from_micros(value: object) -> object:
 
 def to_micros(instant: datetime) -> int:
     """Return an aware instant as microseconds since 1970."""
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+    return (to_plain(instant) - _EPOCH) // timedelta(microseconds=1)
 
 
 Instant = Annotated[datetime, BeforeValidator(from_micros)]

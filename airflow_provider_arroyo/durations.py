@@ -77,7 +77,15 @@ def to_instant(value: datetime | str, name: str) -> datetime:
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
     except ValueError:
         raise ValueError(f"{name} is a time like 2026-01-31T05:00:00Z, not {value!r}") from None
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return to_plain(instant if instant.tzinfo else instant.replace(tzinfo=UTC))
+
+
+def to_plain(instant: datetime) -> datetime:
+    """Return the instant as a datetime of Python's own. Those of Airflow's runs are pendulum's: the difference between
+    two of them cannot be divided by a timedelta."""
+    if type(instant) is datetime:
+        return instant
+    return datetime.combine(instant.date(), instant.time(), instant.tzinfo)
 
 
 HINT = (

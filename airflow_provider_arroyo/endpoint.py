@@ -2,6 +2,8 @@
 
 Host                   Port     Scheme     address
 http://plane:8080                          http://plane:8080
+http://plane             5115              http://plane:5115
+http://plane/api/v1                        http://plane
 plane                                      http://plane:5115
 plane                  443      https      https://plane:443
 plane:8080                                 refused: neither a URL nor a name
@@ -110,10 +112,15 @@ def _url(conn_id: str, address: Address) -> str:
             hint=f"Set the host of connection {conn_id!r} to the control plane's URL, or its extra to "
             '{"embedded": true}.',
         )
-    url = host if "://" in host else f"{scheme or 'http'}://{host}:{port or DEFAULT_PORT}"
+    is_url = "://" in host
+    url = host.rstrip("/").removesuffix("/api/v1") if is_url else f"{scheme or 'http'}://{host}:{port or DEFAULT_PORT}"
     try:
         parsed = httpx.URL(url)
+        if is_url and port and parsed.port is None:
+            parsed = parsed.copy_with(port=port)
+            url = str(parsed)
         is_usable = parsed.scheme in ("http", "https") and bool(parsed.host) and not set(parsed.host) & set(" %")
+        is_usable = is_usable and 0 < (parsed.port or DEFAULT_PORT) < 65536
     except httpx.InvalidURL:
         is_usable = False
     if not is_usable:

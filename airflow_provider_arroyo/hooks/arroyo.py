@@ -15,7 +15,7 @@ from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import mask_secret
 
 from airflow_provider_arroyo import calls, control_plane, conversations
-from airflow_provider_arroyo.airflow_versions import amask_secret
+from airflow_provider_arroyo.airflow_versions import AirflowNotFoundException, amask_secret
 from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
 from airflow_provider_arroyo.conversations import Conversation, ask
@@ -91,8 +91,17 @@ class ArroyoHook(BaseHook):
         return _is_true(self.get_connection(self.arroyo_conn_id).extra_dejson.get("embedded"))
 
     async def aget_conn(self) -> Endpoint:
-        """Return the endpoint of the connection without blocking the event loop."""
-        connection = await self.aget_connection(self.arroyo_conn_id)
+        """Return the endpoint of the connection without blocking the event loop. In the triggerer an exception that is
+        not ours would end the task without its reason."""
+        try:
+            connection = await self.aget_connection(self.arroyo_conn_id)
+        except AirflowNotFoundException:
+            raise BadConnectionError(
+                f"there is no connection {self.arroyo_conn_id!r}",
+                code="connection.unknown",
+                hint=f"Create {self.arroyo_conn_id!r} below Admin, or set AIRFLOW_CONN_{self.arroyo_conn_id.upper()} "
+                "for the triggerer, too.",
+            ) from None
         endpoint = await asyncio.to_thread(to_endpoint, connection)
         if endpoint.token:
             await amask_secret(endpoint.token)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pendulum
 import pytest
 from airflow.sdk.exceptions import ErrorType
 from airflow.sdk.execution_time.comms import AssetResult, ErrorResponse, GetAssetByUri
@@ -128,7 +129,7 @@ class Run:
     def context(self, task: Any) -> Any:
         instance = TaskInstance(task.task_id, map_index=self.map_index, max_tries=self.max_tries, pushed=self.pushed)
         edges = {"data_interval_start": self.data_interval_start, "data_interval_end": self.data_interval_end}
-        interval = {name: edge for name, edge in edges.items() if edge}
+        interval = {name: pendulum.instance(edge) for name, edge in edges.items() if edge}  # as Airflow gives them
         return {"ti": instance} | interval | ({"task_state_store": self.store} if self.store is not None else {})
 
     async def _apause(self, length: timedelta) -> None:

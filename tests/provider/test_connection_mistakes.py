@@ -15,15 +15,17 @@ from typing import Any
 import pytest
 import trustme
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import calls, waits
 from airflow_provider_arroyo.airflow_versions import AirflowFailException
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError, LoginError, OtherServerError
+from airflow_provider_arroyo.events import from_json, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.waits import UntilState
 
-from .tasks import Run
+from .tasks import Run, first_event
 
 NOT_FOUND = b'HTTP/1.1 404 Not Found\r\nContent-Length: 22\r\n\r\n{"detail":"Not Found"}'
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<html>hi</html>"
@@ -104,6 +106,8 @@ def test_a_connection_of_another_type_is_refused_before_its_password_is_sent(
         {"host": "http://"},
         {"host": "plane", "schema": "grpc"},
         {"host": "http://two words"},
+        {"host": "plane", "port": 70_000},
+        {"host": "http://plane:70000"},
         {"host": "http://plane", "password": "tok\u20acn"},
         {"host": "http://plane", "password": "a\nb"},
         {"host": "https://plane", "extra": {"verify": "/no/such/file.pem"}},
@@ -117,6 +121,31 @@ def test_a_field_that_cannot_be_used_is_named(connect: Callable[..., None], fiel
     assert error.code == "connection.invalid"
     assert error.hint is not None
     assert error.hint.startswith("Set ")
+
+
+@pytest.mark.parametrize("of", ["{scheme_and_host}", "{url}/api/v1", "{url}/api/v1/", "{url}/"])
+def test_a_url_may_lack_its_port_and_may_name_the_api(
+    plane: FakeControlPlane, connect: Callable[..., None], of: str
+) -> None:
+    plane.add("clicks")
+    scheme_and_host, _, port = plane.url.rpartition(":")
+    connect(host=of.format(scheme_and_host=scheme_and_host, url=plane.url), port=int(port), password=TOKEN)
+
+    assert ArroyoHook().send(calls.get_pipeline("clicks")).name == "clicks"
+
+
+def test_a_port_in_the_url_is_the_one(plane: FakeControlPlane, connect: Callable[..., None]) -> None:
+    plane.add("clicks")
+    connect(host=plane.url, port=1, password=TOKEN)
+
+    assert ArroyoHook().send(calls.get_pipeline("clicks")).name == "clicks"
+
+
+def test_a_connection_that_does_not_exist_is_named_where_the_triggerer_waits() -> None:
+    event = asyncio.run(first_event(PipelineTrigger("nowhere", waits.to_json(UntilState("clicks", "running")))))
+
+    with pytest.raises(BadConnectionError, match=r"connection\.unknown: there is no connection 'nowhere'"):
+        settle(from_json(event))
 
 
 def test_a_token_may_end_in_a_line_break(plane: FakeControlPlane, connect: Callable[..., None]) -> None:
