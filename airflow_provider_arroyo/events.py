@@ -39,7 +39,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
             code, message = "pipeline.finished", "its input has ended"
         case _:
             code, message = "pipeline.stopped", f"it was stopped by {pipeline.who_stopped_it}"
-    return Ended(pipeline.id, pipeline.state, code, message, hint, is_mistake)
+    return Ended(pipeline.name, pipeline.state, code, message, hint, is_mistake)
 
 
 def newest_job(pipeline: Pipeline) -> Conversation[Job | None]:

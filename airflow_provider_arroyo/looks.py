@@ -220,7 +220,7 @@ def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
     if savepoint.state == "completed":
         return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
     text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
-    return Ended(wait.pipeline, pipeline.state, "savepoint.failed", text)
+    return Ended(pipeline.name, pipeline.state, "savepoint.failed", text)
 
 
 def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
@@ -237,7 +237,7 @@ def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
     if task is not None and is_over:
         text = f"savepoint {savepoint.id} is not proven to be restorable: {task.message}"
         code = "savepoint.damaged" if savepoint.damage else "savepoint.error"
-        return Ended(wait.pipeline, pipeline.state, code, text)
+        return Ended(pipeline.name, pipeline.state, code, text)
     return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
 
 
@@ -250,7 +250,7 @@ def _look_at_hand_over(wait: UntilHandedOver) -> Conversation[Event | None]:
         return Reached(wait.pipeline, pipeline.state)
     why = hand_over.waits_for or "it was taken back"
     text = f"{hand_over.copy_name} does not take over from {hand_over.pipeline}: {why}"
-    return Ended(wait.pipeline, pipeline.state, "pipeline.hand_over", text)
+    return Ended(pipeline.name, pipeline.state, "pipeline.hand_over", text)
 
 
 def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[Event | None]:

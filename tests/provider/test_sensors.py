@@ -184,7 +184,7 @@ def test_a_tasks_retries_are_not_spent_on_a_mistake(
 def test_a_stopped_job_fails_the_gate(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     plane.add("clicks", watermarks=deque([FOUR]), states=deque(["Running", "Stopped"]), stop="checkpoint")
 
-    with pytest.raises(JobEndedError, match="stopped"):
+    with pytest.raises(JobEndedError, match="pipeline clicks is Stopped: it was stopped"):
         airflow_run.execute(watermark(deferrable=deferrable))
 
 
