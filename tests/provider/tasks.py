@@ -22,10 +22,9 @@ from airflow_provider_arroyo.airflow_versions import TaskDeferred
 from airflow_provider_arroyo.operators import base as operators
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 
-if hasattr(serialized_objects, "DagSerialization"):
-    DagSerialization: Any = serialized_objects.DagSerialization
-else:  # before Airflow 3.2
-    DagSerialization = serialized_objects.SerializedDAG
+_KNOWN = vars(serialized_objects)
+DagSerialization: Any = _KNOWN.get("DagSerialization") or _KNOWN["SerializedDAG"]
+"""Airflow has the first from 3.2 on, and the second before."""
 
 
 def put_to_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], object]) -> None:

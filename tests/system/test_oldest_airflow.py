@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,17 +74,19 @@ def test_the_core_tasks_and_a_watcher_work_over_a_killed_triggerer(plane: Served
         until(lambda: len(airflow.events("watched")), lambda count: count >= 2, 240)
         airflow.kill("triggerer")
         airflow.start("triggerer")
-        (Path(plane.client.get("/pipelines/orders")["state_dir"]) / "go").touch()
+        deployed: Any = plane.client.get("/pipelines/orders")
+        (Path(deployed["state_dir"]) / "go").touch()
 
         for task in TASKS:
             airflow.until("story", run, task, "success")
         airflow.until("story", run, "read", "success")
         assert airflow.result("story", run, "read") >= 6
         assert airflow.result("story", run, "gate", "pipeline_url") == f"{plane.client.url}/#/pipelines/orders"
-        page = f"/plugin/arroyo/arroyo/arroyo_default/pipelines/{plane.client.get('/pipelines/orders')['id']}"
+        page = f"/plugin/arroyo/arroyo/arroyo_default/pipelines/{deployed['id']}"
         assert airflow.link("story", run, "stop") == page
         plane.until(state="Stopped")
-        assert plane.client.get("/pipelines/orders")["parallelism"] == 2
+        stopped: Any = plane.client.get("/pipelines/orders")
+        assert stopped["parallelism"] == 2
         keys = until(
             lambda: {event["extra"]["payload"]["key"] for event in airflow.events("watched")},
             lambda found: len(found) >= 3,
