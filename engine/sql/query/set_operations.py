@@ -4,6 +4,8 @@
     a UNION b        Union, and DISTINCT
     a INTERSECT b    a semi join of the distinct rows of `a` with `b`, on all columns
     a EXCEPT b       an anti join of them
+    a EXCEPT ALL b   an anti join of all rows, each with its number among equal ones: of three copies against two the
+                     third is left; INTERSECT ALL is a semi join of the same
 
 Here NULL equals NULL, unlike in comparisons: a nullable column is compared inside a struct.
 """
@@ -17,11 +19,12 @@ from typing import Literal
 
 from sqlglot import exp
 
+from engine import types
 from engine.errors import ColumnCountError, TextPosition, TooLargeError, TypeMismatchError, UnsupportedClauseError
 from engine.functions.coercion import common_type
 from engine.plan.expressions.calls import make_struct
 from engine.plan.expressions.expr import Column, Expr, Named
-from engine.plan.nodes import Project, Union
+from engine.plan.nodes import NamedOver, Order, Over, Project, Union, UpdatingTop, pass_through, window_of
 from engine.plan.tree import Node
 from engine.schema import Field
 from engine.sql.catalog import MAX_RELATIONS, BrokenTableError, Complaints, errors_located
@@ -39,8 +42,6 @@ def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Rel
     word = type(node).__name__.upper()
     at = queries.script.position_of_word(word, node, node.expression)
     is_distinct = node.args.get("distinct", True)
-    if word != "UNION" and not is_distinct:
-        raise UnsupportedClauseError(f"{word} ALL is not supported", hint=f"{word} gives equal rows once", at=at)
     complaints = Complaints()
     relations: list[Relation] = []
     for side in (node.this, node.expression):
@@ -57,7 +58,7 @@ def translate_set_operation(queries: QueryReader, node: exp.SetOperation) -> Rel
                 rows = distinct_rows(rows, queries.updating_ttl)
     else:
         with errors_located(at):
-            rows = _compare_rows(sides, word, queries.updating_ttl)
+            rows = _compare_rows(sides, word, queries.updating_ttl, is_distinct=is_distinct)
     return replace(relations[0], rows=rows)
 
 
@@ -99,11 +100,12 @@ def _align(relations: Sequence[Node], word: str, at: TextPosition | None) -> tup
     return tuple(cast_columns(relation, names_and_types) for relation in relations)
 
 
-def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
+def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta, *, is_distinct: bool) -> Node:
     """Return the distinct rows of the first that are, or are not, in the second. Within a window if both relations have
     one, else without a time limit."""
-    left, right = _align(sides, word, None)
-    left = distinct_rows(left, ttl)
+    first, second = _align(sides, word, None)
+    left = distinct_rows(first, ttl) if is_distinct else _numbered(first, word, ttl)
+    right = second if is_distinct else _numbered(second, word, ttl)
     projections = (Named(f"__other{index}", column_of(field)) for index, field in enumerate(right.schema))
     right = Project(right, tuple(projections))
     pairs = tuple(
@@ -111,7 +113,26 @@ def _compare_rows(sides: Sequence[Node], word: str, ttl: timedelta) -> Node:
         for left_field, right_field in zip(left.schema, right.schema, strict=True)
     )
     kind: Literal["semi", "anti"] = "semi" if word == "INTERSECT" else "anti"
-    return choose_join(left, right, kind, JoinCondition(pairs), ttl, None)
+    joined = choose_join(left, right, kind, JoinCondition(pairs), ttl, None)
+    return joined if is_distinct else Project(joined, pass_through(first.schema))
+
+
+_COPY = "__copy"
+
+
+def _numbered(rows: Node, word: str, ttl: timedelta) -> Node:
+    """Return the rows with a number among equal ones, within their window if they have one."""
+    columns = tuple(column_of(field) for field in rows.schema)
+    window = window_of(rows)
+    if window is None:
+        return UpdatingTop(rows, "row_number", columns, (), _COPY, None, ttl)
+    if window[1] is None:
+        raise UnsupportedClauseError(
+            f"{word} ALL needs the window among its columns", hint=f"select the window on both sides, or write {word}"
+        )
+    order = (Order(Column(window[1], types.WINDOW, nullable=False), descending=False, nulls_first=False),)
+    number = NamedOver(_COPY, "row_number", (), columns, order, None, types.BIGINT, nullable=False)
+    return Over(rows, window[1], (number,))
 
 
 def _equal_or_both_null(left: Field, right: Field) -> tuple[Expr, Expr]:
