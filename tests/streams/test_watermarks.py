@@ -135,6 +135,21 @@ def test_a_row_is_late_only_when_its_window_is_closed(spark: SparkSession, tmp_p
     assert sum(report.late_rows for report in reports) == 2
 
 
+def test_the_end_may_come_after_a_look_that_found_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark has been told a watermark for the next epoch by then, and refuses another one."""
+    steps = [
+        Step(timedelta(0), {"p": [{"ts": at(1), "key": "a"}]}),
+        Step(timedelta(minutes=1), {"p": [{"ts": at(15), "key": "a"}]}),
+        *(Step(timedelta(minutes=minute), {}) for minute in range(2, 5)),
+        Step(timedelta(minutes=5), {"p": [{"ts": at(16), "key": "a"}]}),
+    ]
+
+    outcome, _ = play(spark, spec_of(tmp_path, steps))
+
+    assert outcome == "finished"
+    assert answer(tmp_path) == batch_answer(steps)
+
+
 def test_the_same_window_again_is_answered_within_an_epoch(spark: SparkSession, tmp_path: Path) -> None:
     steps = three_partitions()
     nested = """

@@ -3,10 +3,15 @@ package arroyo;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.Map;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecutionContext;
 import org.apache.spark.sql.execution.streaming.runtime.MinWatermark$;
+import org.apache.spark.sql.execution.streaming.runtime.PropagateWatermarkSimulator;
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecutionContext;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
@@ -49,7 +54,45 @@ public final class PlannedWatermarks extends WatermarkTracker {
   @Override
   public synchronized long currentWatermark() {
     NothingCloses.tell(execution.sparkSession().sparkContext(), ends);
-    return Math.max(super.currentWatermark(), least());
+    long watermark = Math.max(super.currentWatermark(), least());
+    MicroBatchExecutionContext epoch =
+        (MicroBatchExecutionContext) execution.getLatestExecutionContext();
+    if (!epoch.isCurrentBatchConstructed()) {
+      forgetOther(epoch.batchId(), watermark);
+    }
+    return watermark;
+  }
+
+  /**
+   * Remove another watermark of an epoch that is not planned yet. Spark remembers the first one it
+   * is told, and ends the query if it is told another one later. Ours may move while there is
+   * nothing to read, when a source ends or falls silent.
+   */
+  @SuppressWarnings("unchecked")
+  private void forgetOther(long epoch, long watermark) {
+    try {
+      Method found = MicroBatchExecution.class.getDeclaredMethod("watermarkPropagator");
+      found.setAccessible(true);
+      Object propagator = found.invoke(execution);
+      if (!(propagator instanceof PropagateWatermarkSimulator)) {
+        return;
+      }
+      Map<?, ?> told = (Map<?, ?>) fieldOf(propagator, "batchIdToWatermark");
+      Object before = told.get(epoch);
+      if (before != null && (Long) before != watermark) {
+        told.remove(epoch);
+        ((scala.collection.mutable.Map<Object, ?>) fieldOf(propagator, "inputWatermarks"))
+            .remove(epoch);
+      }
+    } catch (ReflectiveOperationException anotherSpark) {
+      throw new IllegalStateException(anotherSpark);
+    }
+  }
+
+  private static Object fieldOf(Object owner, String name) throws ReflectiveOperationException {
+    Field field = owner.getClass().getDeclaredField(name);
+    field.setAccessible(true);
+    return field.get(owner);
   }
 
   /** Milliseconds; 0 as long as a source knows none. */
