@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow_provider_arroyo.airflow_versions import TaskDeferred
-from airflow_provider_arroyo.answers import Pipeline, read
-from airflow_provider_arroyo.calls import ApiCall, Json, UpgradeWish, path_of
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.identity import pushed_before
+from airflow_provider_arroyo.requests import ApiCall, Json, UpgradeWish, path_of
+from airflow_provider_arroyo.responses import Pipeline, read
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context

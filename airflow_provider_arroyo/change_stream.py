@@ -23,13 +23,13 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-from airflow_provider_arroyo.answers import to_micros
-from airflow_provider_arroyo.calls import ApiCall
+from airflow_provider_arroyo.conditions import UntilFresh, UntilWatermark, UntilWatermarks, Wait
 from airflow_provider_arroyo.connection_mistakes import unanswered
 from airflow_provider_arroyo.control_plane import answer, request
-from airflow_provider_arroyo.conversations import Backoff, Clock, utc_now
 from airflow_provider_arroyo.endpoint import Endpoint
-from airflow_provider_arroyo.waits import UntilFresh, UntilWatermark, UntilWatermarks, Wait
+from airflow_provider_arroyo.protocols import Backoff, Clock, utc_now
+from airflow_provider_arroyo.requests import ApiCall
+from airflow_provider_arroyo.responses import to_micros
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)

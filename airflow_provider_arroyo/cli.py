@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from airflow.cli.cli_config import CLICommand
 
-    from airflow_provider_arroyo.answers import Pipeline
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+    from airflow_provider_arroyo.responses import Pipeline
 
 FOUND = 1
 """Exit code if the DAG linter has findings, or a plan is refused or loses state."""
@@ -81,12 +81,12 @@ def list_pipelines(arguments: Namespace) -> None:
 
 def _all_pipelines(hook: ArroyoHook) -> Iterator[Pipeline]:
     """Yield the pipelines of all pages."""
-    from airflow_provider_arroyo import calls  # noqa: PLC0415 - see above
+    from airflow_provider_arroyo import requests  # noqa: PLC0415 - see above
 
-    page = hook.send(calls.list_pipelines())
+    page = hook.send(requests.list_pipelines())
     while page:
         yield from page
-        page = hook.send(calls.list_pipelines(page[-1].id))
+        page = hook.send(requests.list_pipelines(page[-1].id))
 
 
 def plan(arguments: Namespace) -> None:

@@ -19,7 +19,6 @@ from typing import Any
 
 import httpx
 
-from airflow_provider_arroyo.calls import ApiCall
 from airflow_provider_arroyo.endpoint import DEFAULT_PORT, Endpoint
 from airflow_provider_arroyo.errors import (
     ArroyoError,
@@ -29,6 +28,7 @@ from airflow_provider_arroyo.errors import (
     RefusedError,
     UnreachableError,
 )
+from airflow_provider_arroyo.requests import ApiCall
 
 _NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 """OpenSSL's errors for a response that is not TLS."""

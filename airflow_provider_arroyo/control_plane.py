@@ -13,10 +13,10 @@ from urllib.parse import quote
 import httpx
 
 from airflow_provider_arroyo import connection_mistakes
-from airflow_provider_arroyo.calls import ApiCall, AskingRun, refusal
 from airflow_provider_arroyo.connection_mistakes import unanswered
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import RefusedError
+from airflow_provider_arroyo.requests import ApiCall, AskingRun, refusal
 
 T = TypeVar("T")
 

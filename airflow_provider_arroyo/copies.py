@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from airflow_provider_arroyo.answers import Pipeline, read
-from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec, UpgradeWish, path_of, segment
+from airflow_provider_arroyo.requests import ApiCall, Json, PipelineSpec, UpgradeWish, path_of, segment
+from airflow_provider_arroyo.responses import Pipeline, read
 
 
 @dataclass(frozen=True, slots=True)

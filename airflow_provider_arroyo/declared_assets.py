@@ -29,7 +29,7 @@ from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_arroyo.answers import Pipeline, TableUse
+    from airflow_provider_arroyo.responses import Pipeline, TableUse
 
 
 @dataclass(frozen=True, slots=True)

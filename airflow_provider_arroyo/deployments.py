@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from airflow_provider_arroyo import approval, calls
-from airflow_provider_arroyo.answers import JobState, Pipeline
+from airflow_provider_arroyo import approval, requests
 from airflow_provider_arroyo.approval import UpgradePlan
-from airflow_provider_arroyo.calls import AskingRun, PipelineSpec, UpgradeWish
-from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, ask, ask_until_answered
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, ArroyoError, RefusedError, StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange
+from airflow_provider_arroyo.protocols import Backoff, Clock, Conversation, ask, ask_until_answered
+from airflow_provider_arroyo.requests import AskingRun, PipelineSpec, UpgradeWish
+from airflow_provider_arroyo.responses import JobState, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ def shown_plan(
 
 def newest_run(pipeline: str, now: Clock) -> Conversation[int | None]:
     """Return the number of the newest run of a pipeline; None if it has no job."""
-    jobs = yield from ask_until_answered(calls.list_jobs(pipeline), now)
+    jobs = yield from ask_until_answered(requests.list_jobs(pipeline), now)
     return max((job.run_id for job in jobs), default=None)
 
 
 def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
     """Return the pipeline, or None if it does not exist."""
     try:
-        return (yield from ask_until_answered(calls.get_pipeline(pipeline), now))
+        return (yield from ask_until_answered(requests.get_pipeline(pipeline), now))
     except RefusedError as error:
         if error.code == UNKNOWN_PIPELINE:
             return None
@@ -106,13 +106,13 @@ def find(pipeline: str, now: Clock) -> Conversation[Pipeline | None]:
 def _submit(desired: DesiredPipeline, before: Pipeline | None, now: Clock) -> Conversation[Deployed]:
     """Deploy; the control plane ensures that this happens once."""
     run = None if before is None else (yield from newest_run(before.id, now))
-    request = calls.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
+    request = requests.deploy(desired.name, desired.spec, key=desired.key, force=desired.force, upgrade=desired.upgrade)
     pipeline = yield from ask_until_answered(request.asked_by(desired.asking_run), now)
     if before is None:
         return Deployed(pipeline)
     if before.stop != "none":
         # A deployment lets it run. If it is still to be stopped, the answer was that of an earlier try.
-        pipeline = yield from ask_until_answered(calls.get_pipeline(before.id), now)
+        pipeline = yield from ask_until_answered(requests.get_pipeline(before.id), now)
         if pipeline.stop != "none":
             raise _stopped_meanwhile(desired, pipeline)
     was_down = before.state in (JobState.FAILED, JobState.STOPPED)
@@ -139,7 +139,7 @@ def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversa
     failures = 0
     while pipeline.state is JobState.FAILED and (yield from newest_run(failed.id, now)) == run:
         try:
-            request = calls.restart_pipeline(failed.id, key=f"{desired.key} restart {run}")
+            request = requests.restart_pipeline(failed.id, key=f"{desired.key} restart {run}")
             yield from ask(request.asked_by(desired.asking_run))
             break
         except ArroyoError as error:
@@ -147,5 +147,5 @@ def _restart(desired: DesiredPipeline, failed: Pipeline, now: Clock) -> Conversa
             if not error.retryable or failures > _MOST_LOST_RESTARTS:
                 raise
         yield Backoff().pause(failures)
-        pipeline = yield from ask_until_answered(calls.get_pipeline(failed.id), now)
+        pipeline = yield from ask_until_answered(requests.get_pipeline(failed.id), now)
     return Deployed(pipeline, JobState.FAILED, run)

@@ -9,9 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import Job, JobState, Pipeline
-from airflow_provider_arroyo.conversations import Conversation, ask
+from airflow_provider_arroyo import requests
 from airflow_provider_arroyo.errors import (
     ArroyoError,
     BadConnectionError,
@@ -22,6 +20,8 @@ from airflow_provider_arroyo.errors import (
     RefusedError,
     UnreachableError,
 )
+from airflow_provider_arroyo.protocols import Conversation, ask
+from airflow_provider_arroyo.responses import Job, JobState, Pipeline
 
 
 def end_of(pipeline: Pipeline) -> Conversation[Ended]:
@@ -44,7 +44,7 @@ def end_of(pipeline: Pipeline) -> Conversation[Ended]:
 
 def newest_job(pipeline: Pipeline) -> Conversation[Job | None]:
     """Return the current job of a pipeline; None before its first."""
-    jobs = yield from ask(calls.list_jobs(pipeline.id))
+    jobs = yield from ask(requests.list_jobs(pipeline.id))
     current = [job for job in jobs if job.id == pipeline.job_id]
     return max(current or jobs, key=lambda job: job.run_id, default=None)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import AliasChoices, Field, TypeAdapter, ValidationError
 
 from airflow_provider_arroyo.airflow_versions import NEVER_EXPIRE
-from airflow_provider_arroyo.calls import Json, PipelineSpec
+from airflow_provider_arroyo.requests import Json, PipelineSpec
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

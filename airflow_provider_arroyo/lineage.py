@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo.calls import AskingRun
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.embedded import adopt
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
+from airflow_provider_arroyo.requests import AskingRun
 
 if TYPE_CHECKING:
     from airflow_provider_arroyo.plan_lineage import Lineage

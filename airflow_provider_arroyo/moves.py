@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from airflow_provider_arroyo.answers import read, read_list
-from airflow_provider_arroyo.calls import ApiCall, Json, path_of
+from airflow_provider_arroyo.requests import ApiCall, Json, path_of
+from airflow_provider_arroyo.responses import read, read_list
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from airflow_provider_arroyo.answers import read
-from airflow_provider_arroyo.calls import ApiCall, path_of
+from airflow_provider_arroyo.requests import ApiCall, path_of
+from airflow_provider_arroyo.responses import read
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from airflow_provider_arroyo.answers import read
-from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
+from airflow_provider_arroyo.requests import ApiCall, Json, path_of, segment
+from airflow_provider_arroyo.responses import read
 
 
 @dataclass(frozen=True, slots=True)

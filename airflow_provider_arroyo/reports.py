@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from airflow_provider_arroyo import calls, watermarks
 from airflow_provider_arroyo import events as job_ends
-from airflow_provider_arroyo.answers import Job, JobState, Pipeline, PipelineEvent
-from airflow_provider_arroyo.conversations import Clock, Conversation, ask
+from airflow_provider_arroyo import requests, watermarks
 from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.protocols import Clock, Conversation, ask
+from airflow_provider_arroyo.responses import Job, JobState, Pipeline, PipelineEvent
 from airflow_provider_arroyo.watermarks import Watermark
 
 LOSSES = frozenset({"state.given_up", "state.taken_back", "state.loss_accepted", "gate.voided"})
@@ -105,10 +105,10 @@ def report_on(pipeline: str, since: datetime, now: Clock) -> Conversation[Report
     """Read the state of a pipeline once. This never raises: an unreachable or refusing control plane is part of the
     report. Losses are those `since` an instant."""
     try:
-        known = yield from ask(calls.get_pipeline(pipeline))
+        known = yield from ask(requests.get_pipeline(pipeline))
         job = yield from job_ends.newest_job(known)
         progress = yield from ask(watermarks.get_watermark(known.id))
-        events = yield from ask(calls.list_events(known.id, since=since, severity="warn"))
+        events = yield from ask(requests.list_events(known.id, since=since, severity="warn"))
     except ArroyoError as error:
         return Report(pipeline, unknown=str(error))
     losses = tuple(event for event in events if event.code in LOSSES)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from airflow_provider_arroyo.answers import read
-from airflow_provider_arroyo.calls import ApiCall, Json, fresh_key, path_of
+from airflow_provider_arroyo.requests import ApiCall, Json, fresh_key, path_of
+from airflow_provider_arroyo.responses import read
 
 
 @dataclass(frozen=True, slots=True)

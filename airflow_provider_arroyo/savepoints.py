@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from airflow_provider_arroyo.answers import Instant, Pipeline, read
-from airflow_provider_arroyo.calls import ApiCall, Json, path_of, segment
+from airflow_provider_arroyo.requests import ApiCall, Json, path_of, segment
+from airflow_provider_arroyo.responses import Instant, Pipeline, read
 
 
 @dataclass(frozen=True, slots=True)

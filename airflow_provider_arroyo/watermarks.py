@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from airflow_provider_arroyo.answers import Instant, JobState, read, to_micros
-from airflow_provider_arroyo.calls import ApiCall, GateTime, path_of
+from airflow_provider_arroyo.requests import ApiCall, GateTime, path_of
+from airflow_provider_arroyo.responses import Instant, JobState, read, to_micros
 
 
 @dataclass(frozen=True, slots=True)

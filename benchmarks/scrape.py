@@ -19,10 +19,10 @@ from sqlalchemy import Connection
 
 from engine.api.metrics.page import JobMetrics
 from engine.control.changes import Changes
-from engine.control.context import Context, LastCalls
+from engine.control.context import Context, LastReports
 from engine.control.savepoints.drill_savepoint import take_savepoint
-from engine.control.upgrades.meetings import Planner
 from engine.control.upgrades.plan_query import plan_query
+from engine.control.upgrades.rendezvous import Planner
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Progress, Run, Status
@@ -43,7 +43,7 @@ _USAGE = ProcessUsage(12.5, 500_000_000)
 def main(count: int) -> int:
     """Measure; the exit code says whether it is within the goal."""
     with tempfile.TemporaryDirectory() as folder:
-        directory, calls, at = DataDirectory(Path(folder)), LastCalls(), now()
+        directory, calls, at = DataDirectory(Path(folder)), LastReports(), now()
         database = open_database(directory)
         with database.writing() as connection:
             for number in range(count):

@@ -17,11 +17,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TextIO
 
-from airflow_provider_arroyo import calls, embedded
-from airflow_provider_arroyo.answers import Checkpoint, Pipeline
+from airflow_provider_arroyo import embedded, requests
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import ArroyoError, UnreachableError
+from airflow_provider_arroyo.responses import Checkpoint, Pipeline
 from dags_examples.demo_check import check_reports
 from dags_examples.demo_folder import Folder
 from dags_examples.demo_kept import end_kept, keep_airflow
@@ -79,8 +79,8 @@ class ControlPlane:
         """Return the pipeline's status in one line; empty when it is unknown."""
         try:
             with self._connect() as connection:
-                for pipeline in connection.send(calls.list_pipelines()):
-                    newest = connection.send(calls.list_checkpoints(pipeline.id, pipeline.job_id or ""))
+                for pipeline in connection.send(requests.list_pipelines()):
+                    newest = connection.send(requests.list_checkpoints(pipeline.id, pipeline.job_id or ""))
                     return _line_of(pipeline, newest)
         except ArroyoError:
             pass
@@ -89,11 +89,11 @@ class ControlPlane:
     def stop(self, patience: timedelta = timedelta(seconds=20)) -> None:
         """Stop what runs, then the control plane itself."""
         with suppress(ArroyoError), self._connect() as connection:
-            mode: calls.StopMode = "immediate"
+            mode: requests.StopMode = "immediate"
             end = time.monotonic() + patience.total_seconds()
-            while running := [pipe for pipe in connection.send(calls.list_pipelines()) if not pipe.is_at_rest]:
+            while running := [pipe for pipe in connection.send(requests.list_pipelines()) if not pipe.is_at_rest]:
                 for pipeline in running:
-                    connection.send(calls.stop_pipeline(pipeline.id, mode))
+                    connection.send(requests.stop_pipeline(pipeline.id, mode))
                 if mode == "force" and time.monotonic() > end + 5:
                     break
                 mode = "force" if time.monotonic() > end else "immediate"

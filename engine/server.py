@@ -35,21 +35,21 @@ from engine.control import deletions
 from engine.control.access import Sessions
 from engine.control.caretaker import Caretaker
 from engine.control.changes import Changes
-from engine.control.context import Context, LastCalls, read_unread
+from engine.control.context import Context, LastReports, read_unread
 from engine.control.lineage_events.events import EventMaker
 from engine.control.lineage_events.senders import open_sender
 from engine.control.lineage_events.watch import LineageWatch
 from engine.control.rehearsals import check_rehearsal, free_bytes
 from engine.control.savepoints import take_savepoints
 from engine.control.savepoints.drill_savepoint import Drills, take_savepoint
-from engine.control.upgrades import go_back
+from engine.control.upgrades import auto_rollback
 from engine.control.upgrades.hand_over_steps import HandOverWatch
-from engine.control.upgrades.meetings import Planner, StateMeetings
 from engine.control.upgrades.plan_query import load_compiler, plan_query
 from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
 from engine.control.upgrades.plan_starts import check_redone, check_starts
 from engine.control.upgrades.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
 from engine.control.upgrades.rehearsal_watch import RehearsalWatch
+from engine.control.upgrades.rendezvous import Planner, StateRendezvous
 from engine.errors import InsecureBindError, ServerError, StoreUnavailableError, message_of
 from engine.jobs.address import read_address
 from engine.jobs.controller import Controller, DriverSettings, hash_key
@@ -64,7 +64,7 @@ from engine.jobs.processes.rehearsal_processes import LocalRehearsers
 from engine.jobs.processes.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.processes.spares import SpareDrivers
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
-from engine.store.access import left_sessions, tokens
+from engine.store.access import revoked_sessions, tokens
 from engine.store.access.vault import secure
 from engine.store.backups import damaged
 from engine.store.database import Database, open_database
@@ -162,19 +162,19 @@ def _serve(
     connections: str,
 ) -> None:
     log_to_standard_error()
-    changes, last_calls = Changes(), LastCalls()
+    changes, last_reports = Changes(), LastReports()
 
     def stepped(pipeline_id: str) -> None:
         """Notify those who wait for a job that has advanced."""
         changes.notify(pipeline_id)
         take_savepoints.take_due(context, pipeline_id)
-        go_back.go_back_if_failed(context, pipeline_id)
+        auto_rollback.roll_back_if_failed(context, pipeline_id)
 
     spares, forks = _spares(settings.pipeline, directory), _forks(settings.pipeline, directory)
     controller = Controller(
         records=StoredRecords(database, directory),
         runner=_runner(settings.pipeline, directory, spares, forks),
-        last_calls=last_calls,
+        last_reports=last_reports,
         directory=directory,
         clock=now,
         policy=read_section(Policy, settings.pipeline, healthy=settings.pipeline.healthy_duration),
@@ -193,20 +193,20 @@ def _serve(
         clock=now,
         wake=controller.wake,
         changes=changes,
-        last_calls=last_calls,
+        last_reports=last_reports,
         planner=_planner(connections, settings.literal_secrets),
         take=take_savepoint,
         version=__version__,
         instance=instance,
-        meetings=StateMeetings(connections),
+        meetings=StateRendezvous(connections),
         connections=connections,
-        tell_span=None if traces is None else traces.tell,
+        emit_span=None if traces is None else traces.tell,
         sessions=Sessions(database.vault.digest("sessions of browsers").encode()),
     )
     context = _with_settings(context, settings)
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
-        context.sessions.remember(left_sessions.read(connection))
+        context.sessions.remember(revoked_sessions.read(connection))
     _resume(context)
     works: list[tuple[str, _Work]] = [("controller", controller), *_works(settings, context), ("spares", spares)]
     threads = [threading.Thread(target=work.run, name=name) for name, work in works]
@@ -260,7 +260,7 @@ def _resume(context: Context) -> None:
     """Continue what an earlier control plane has begun."""
     read_unread(context)
     take_savepoints.resume(context)
-    go_back.resume(context)
+    auto_rollback.resume(context)
     deletions.resume(context)
 
 

@@ -14,21 +14,21 @@ from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk.bases.hook import BaseHook
 from airflow.sdk.log import mask_secret
 
-from airflow_provider_arroyo import calls, control_plane, conversations
+from airflow_provider_arroyo import control_plane, protocols, requests
 from airflow_provider_arroyo.airflow_versions import AirflowNotFoundException, amask_secret
-from airflow_provider_arroyo.answers import JobState, Pipeline
 from airflow_provider_arroyo.control_plane import AsyncControlPlaneConnection, ControlPlaneConnection
-from airflow_provider_arroyo.conversations import Conversation, ask
 from airflow_provider_arroyo.embedded import start_or_adopt
 from airflow_provider_arroyo.endpoint import Address, Endpoint, endpoint_of
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError
+from airflow_provider_arroyo.protocols import Conversation, ask
+from airflow_provider_arroyo.responses import JobState, Pipeline
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from airflow_provider_arroyo.change_stream import Limits, SharedConnection
+    from airflow_provider_arroyo.conditions import Wait
     from airflow_provider_arroyo.events import Event
-    from airflow_provider_arroyo.waits import Wait
 
 T = TypeVar("T")
 
@@ -110,22 +110,22 @@ class ArroyoHook(BaseHook):
     def run(self, conversation: Conversation[T], pause: Callable[[timedelta], None] = _sleep) -> T:
         """Run a protocol and return its result."""
         with ControlPlaneConnection(self.get_conn, requested_by=self.requested_by) as connection:
-            return conversations.run(self._log_progress(conversation), connection.send, pause)
+            return protocols.run(self._log_progress(conversation), connection.send, pause)
 
     async def arun(self, conversation: Conversation[T]) -> T:
         """Run a protocol in an event loop."""
         async with AsyncControlPlaneConnection(self.aget_conn, self.requested_by) as connection:
-            return await conversations.arun(self._log_progress(conversation), connection.send, _asleep)
+            return await protocols.arun(self._log_progress(conversation), connection.send, _asleep)
 
     async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
-        """Wait in an event loop like `looks.watch`, with the connection that all waits of the process share."""
-        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file waits
+        """Wait in an event loop like `polling.watch`, with the connection that all waits of the process share."""
+        from airflow_provider_arroyo import polling  # noqa: PLC0415 - no DAG file waits
         from airflow_provider_arroyo.change_stream import Limits  # noqa: PLC0415 - the same
 
         async with self.share(wait, Limits(poll, deadline)) as connection:
             hold = timedelta(0) if await connection.has_stream() else HOLD
-            conversation = looks.watch(wait, now=conversations.utc_now, deadline=deadline, poll=poll, hold=hold)
-            return await conversations.arun(self._log_progress(conversation), connection.send, connection.pause)
+            conversation = polling.watch(wait, now=protocols.utc_now, deadline=deadline, poll=poll, hold=hold)
+            return await protocols.arun(self._log_progress(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:
         """Return the shared connection of this process, for a wait that sends its requests itself."""
@@ -133,14 +133,14 @@ class ArroyoHook(BaseHook):
 
         return SharedConnection(self.aget_conn, wait, limits, _asleep, self.requested_by)
 
-    def send(self, call: calls.ApiCall[T]) -> T:
+    def send(self, call: requests.ApiCall[T]) -> T:
         """Send one request."""
         return self.run(ask(call))
 
     def _log_progress(self, conversation: Conversation[T]) -> Conversation[T]:
         """Log each failed request that may be repeated, and each new state of a pipeline: they explain a wait."""
-        step = conversations.resume(conversation, None)
-        while not isinstance(step, conversations.Done):
+        step = protocols.resume(conversation, None)
+        while not isinstance(step, protocols.Done):
             outcome: object
             try:
                 outcome = yield step
@@ -151,14 +151,14 @@ class ArroyoHook(BaseHook):
             if isinstance(outcome, Pipeline) and self._states.get(outcome.id) is not outcome.state:
                 self._states[outcome.id] = outcome.state
                 self.log.info("Pipeline %s is %s%s", outcome.name, outcome.state, _EXPLAINED.get(outcome.state, ""))
-            step = conversations.resume(conversation, outcome)
+            step = protocols.resume(conversation, outcome)
         return step.value
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the control plane answers and accepts the token."""
         try:
-            server = self.send(calls.ping())
-            self.send(calls.list_pipelines())
+            server = self.send(requests.ping())
+            self.send(requests.list_pipelines())
         except ArroyoError as error:
             return False, str(error)
         return True, f"control plane {server.version}, instance {server.instance}"

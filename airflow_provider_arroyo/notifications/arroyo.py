@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from airflow.sdk.bases.notifier import BaseNotifier
 
 from airflow_provider_arroyo.airflow_versions import AirflowException
-from airflow_provider_arroyo.conversations import utc_now
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import page_of
+from airflow_provider_arroyo.protocols import utc_now
 from airflow_provider_arroyo.reports import Report, report_on
 
 if TYPE_CHECKING:

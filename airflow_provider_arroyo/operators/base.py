@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_arroyo import events, lineage, waits
+from airflow_provider_arroyo import conditions, events, lineage
 from airflow_provider_arroyo.airflow_versions import conf
-from airflow_provider_arroyo.calls import ApiCall
-from airflow_provider_arroyo.conversations import Conversation, OnKill, ask_until_answered
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import DetachedError
 from airflow_provider_arroyo.events import Reached, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
+from airflow_provider_arroyo.protocols import Conversation, OnKill, ask_until_answered
+from airflow_provider_arroyo.requests import ApiCall
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -112,13 +112,13 @@ class PipelineOperator(BaseOperator):
 
     def wait_until(self, deadline: datetime | None, wait: Wait, resume: str, /, **kwargs: Any) -> Reached:
         """Wait until an instant; `resume` also gets `kwargs`."""
-        self.log.info("Waiting for %s", waits.describe(wait))
+        self.log.info("Waiting for %s", conditions.describe(wait))
         if self.deferrable:
             self._defer(wait, deadline, resume, kwargs)
-        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file looks, and it brings most requests
+        from airflow_provider_arroyo import polling  # noqa: PLC0415 - no DAG file looks, and it brings most requests
 
         poll = timedelta(seconds=self.poll_interval)
-        return settle(self.hold(looks.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
+        return settle(self.hold(polling.watch(wait, now=now, deadline=deadline, poll=poll, hold=SHORT_HOLD)))
 
     def sources_of(self, udfs: Sequence[str] | None) -> tuple[str, ...] | None:
         """Return the sources of Python functions: each is given directly, or is in a file next to the DAG. None stays
@@ -134,7 +134,7 @@ class PipelineOperator(BaseOperator):
     def _defer(self, wait: Wait, deadline: datetime | None, resume: str, kwargs: dict[str, Any]) -> NoReturn:
         trigger = PipelineTrigger(
             arroyo_conn_id=self.arroyo_conn_id,
-            wait=waits.to_json(wait),
+            wait=conditions.to_json(wait),
             deadline=None if deadline is None else deadline.isoformat(),
             poll_seconds=self.poll_interval,
             on_kill=self.kill_action,

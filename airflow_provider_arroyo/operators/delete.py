@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, events
-from airflow_provider_arroyo.conversations import Conversation, Pause, ask_until_answered
+from airflow_provider_arroyo import events, requests
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.errors import BUSY, UNKNOWN_PIPELINE, JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.protocols import Conversation, Pause, ask_until_answered
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -32,10 +32,10 @@ class DeletePipelineOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Stop the pipeline, wait until it is stopped, and delete it."""
         try:
-            pipeline = self.send(calls.get_pipeline(self.pipeline))
+            pipeline = self.send(requests.get_pipeline(self.pipeline))
             self.note(context, pipeline.id)
             if not pipeline.is_at_rest:
-                self.send(calls.stop_pipeline(pipeline.id, "checkpoint"))
+                self.send(requests.stop_pipeline(pipeline.id, "checkpoint"))
                 self.wait(UntilState(pipeline.id, "stopped", title=pipeline.name), resume="execute_complete")
         except JobEndedError as error:
             self.log.warning("It has stopped: %s", error)
@@ -76,7 +76,7 @@ def _delete(pipeline: str, deadline: datetime | None, poll: timedelta, *, with_s
     """Delete the pipeline as soon as that is possible; at the deadline, raise what prevented it."""
     while True:
         try:
-            yield from ask_until_answered(calls.delete_pipeline(pipeline, with_savepoints=with_savepoints), now)
+            yield from ask_until_answered(requests.delete_pipeline(pipeline, with_savepoints=with_savepoints), now)
             return
         except RefusedError as error:
             if error.code != BUSY or (deadline is not None and now() >= deadline):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, copies, secret_sources
-from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
+from airflow_provider_arroyo import copies, requests, secret_sources
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.identity import idempotency_key, spec_digest
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.requests import PipelineSpec, UpgradeWish
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -96,7 +96,7 @@ class ForkOperator(PipelineOperator):
         return self._summary(reached(event).pipeline)
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         return {
             "pipeline_id": pipeline.id,
             "name": pipeline.name,

@@ -7,10 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_provider_arroyo import calls, lineage, moves, secret_sources
-from airflow_provider_arroyo.answers import JobState
-from airflow_provider_arroyo.calls import ApiCall
-from airflow_provider_arroyo.conversations import ask_until_answered
+from airflow_provider_arroyo import lineage, moves, requests, secret_sources
 from airflow_provider_arroyo.errors import (
     BUSY,
     ArroyoError,
@@ -24,6 +21,9 @@ from airflow_provider_arroyo.errors import (
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.moves import Arrival, Departure, MoveTask
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
+from airflow_provider_arroyo.protocols import ask_until_answered
+from airflow_provider_arroyo.requests import ApiCall
+from airflow_provider_arroyo.responses import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -82,7 +82,7 @@ class MoveOperator(PipelineOperator):
                 hint="Start one with `arroyo serve`, and set the connection's host to its URL.",
             )
         deadline = None if self.wait_timeout is None else now() + self.wait_timeout
-        pipeline = self.send(calls.get_pipeline(self.pipeline)).id
+        pipeline = self.send(requests.get_pipeline(self.pipeline)).id
         self.note(context, pipeline)
         to = self.hook_there.get_conn().url
         departure = self._departure(pipeline)
@@ -127,12 +127,12 @@ class MoveOperator(PipelineOperator):
             self._until(lambda: self._up(departure), f"the start of {name}", deadline)
             departure = self.send(moves.go_on(pipeline, "over"))
         self.log.info("%s has moved to %s", name, departure.to)
-        state = self._send_there(calls.get_pipeline(pipeline)).state
+        state = self._send_there(requests.get_pipeline(pipeline)).state
         return {"pipeline_id": pipeline, "name": name, "to": departure.to, "state": str(state)}
 
     def _exported(self, departure: Departure) -> Departure | None:
         """Return the departure once its state is copied; raise if the move has ended otherwise."""
-        shown = self.send(calls.get_pipeline(departure.pipeline_id))
+        shown = self.send(requests.get_pipeline(departure.pipeline_id))
         if shown.state in (JobState.FAILED, JobState.FINISHED):
             raise MoveError(f"pipeline {shown.name} is {shown.state} and not stopped", hint="See its events.")
         seen = self.send(moves.go_on(departure.pipeline_id, "export"))

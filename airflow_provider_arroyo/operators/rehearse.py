@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import rehearsals
-from airflow_provider_arroyo.calls import Json
+from airflow_provider_arroyo.conditions import UntilRehearsed
 from airflow_provider_arroyo.deployments import find
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import RefusedError, RehearsalError, RehearsalRefusedError, RowsDifferError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.rehearsals import Rehearsal
-from airflow_provider_arroyo.waits import UntilRehearsed
+from airflow_provider_arroyo.requests import Json
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

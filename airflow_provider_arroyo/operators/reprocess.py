@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, copies, secret_sources
-from airflow_provider_arroyo.calls import Json
+from airflow_provider_arroyo import copies, requests, secret_sources
+from airflow_provider_arroyo.conditions import UntilHandedOver, UntilState
 from airflow_provider_arroyo.identity import idempotency_key
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.waits import UntilHandedOver, UntilState
+from airflow_provider_arroyo.requests import Json
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -100,7 +100,7 @@ class ReprocessOperator(PipelineOperator):
         return self._summary(copy)
 
     def _summary(self, copy: str) -> dict[str, Any]:
-        made = self.send(calls.get_pipeline(copy))
+        made = self.send(requests.get_pipeline(copy))
         summary = {"pipeline_id": made.id, "name": made.name, "state": str(made.state)}
         if not self.hand_over:
             return summary

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, events
-from airflow_provider_arroyo.answers import JobState, Pipeline
+from airflow_provider_arroyo import events, requests
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.events import settle
 from airflow_provider_arroyo.identity import AskedChange, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.responses import JobState, Pipeline
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -44,7 +44,7 @@ class RescaleOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Request the parallelism and wait until the next run is up."""
         parallelism = int(self.parallelism)
-        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        pipeline = self.send(requests.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
         if pipeline.is_at_rest:
             return self._at_rest(pipeline)
@@ -53,7 +53,7 @@ class RescaleOperator(PipelineOperator):
             # Written down before it is asked for, so that a retry knows which run it must not take for the new one.
             earlier = AskedChange(pipeline.id, str(parallelism), self.hold(newest_run(pipeline.id, now)))
             remember(context, MEMORY, earlier)
-            self.ask(context, calls.rescale_pipeline(pipeline.id, parallelism))
+            self.ask(context, requests.rescale_pipeline(pipeline.id, parallelism))
         after_run = earlier.run if earlier is not None and earlier.digest == str(parallelism) else None
         wait = UntilState(pipeline.id, "running", after_run, pipeline.state, pipeline.name)
         self.wait(wait, resume="execute_complete")
@@ -76,7 +76,7 @@ class RescaleOperator(PipelineOperator):
         raise AssertionError("an end is always raised")
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         if pipeline.parallelism != int(self.parallelism):
             message = f"pipeline {pipeline.id} runs with parallelism {pipeline.parallelism}, not {self.parallelism}"
             raise JobEndedError(message, code="pipeline.not_rescaled", hint="Its events say why.")

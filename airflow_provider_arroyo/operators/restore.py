@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, savepoints
-from airflow_provider_arroyo.answers import JobState
+from airflow_provider_arroyo import requests, savepoints
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.responses import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +47,7 @@ class RestoreOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Request the restore, and wait until the pipeline runs."""
-        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        pipeline = self.send(requests.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
         action = f"restore {self.savepoint} {self.allow_replay} {self.with_version}"
         key = idempotency_key(context, action)
@@ -70,7 +70,7 @@ class RestoreOperator(PipelineOperator):
         return self._summary(reached(event).pipeline)
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         return {
             "pipeline_id": pipeline.id,
             "version": pipeline.version,

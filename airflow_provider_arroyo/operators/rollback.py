@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import approval, calls
-from airflow_provider_arroyo.answers import JobState
+from airflow_provider_arroyo import approval, requests
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.responses import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -42,7 +42,7 @@ class RollbackOperator(PipelineOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Request the rollback, and wait until the earlier version runs."""
         to = None if self.to is None else int(self.to)
-        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        pipeline = self.send(requests.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
         key = idempotency_key(context, f"rollback {to}")
         earlier = recall(context, MEMORY, AskedChange)
@@ -67,7 +67,7 @@ class RollbackOperator(PipelineOperator):
         return self._summary(context, reached(event).pipeline)
 
     def _summary(self, context: Context, pipeline_id: str) -> dict[str, Any]:
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         return {
             "pipeline_id": pipeline.id,
             "version": pipeline.version,

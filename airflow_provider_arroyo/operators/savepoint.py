@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, savepoints
+from airflow_provider_arroyo import requests, savepoints
+from airflow_provider_arroyo.conditions import UntilProven, UntilSavepoint
 from airflow_provider_arroyo.errors import JobEndedError
 from airflow_provider_arroyo.identity import CountBefore, idempotency_key, pushed_before, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.waits import UntilProven, UntilSavepoint
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -42,7 +42,7 @@ class SavepointOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Request a savepoint and wait until it is complete."""
-        pipeline = self.send(calls.get_pipeline(self.pipeline)).id
+        pipeline = self.send(requests.get_pipeline(self.pipeline)).id
         self.note(context, pipeline)
         key = idempotency_key(context, f"savepoint {self.savepoint_label} {_failures(context)}")
         savepoint = self.send(savepoints.take_savepoint(pipeline, label=self.savepoint_label, key=key))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, retention
+from airflow_provider_arroyo import requests, retention
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.operators.base import PipelineOperator
 from airflow_provider_arroyo.retention import PruneAnswer, RetentionRules
@@ -62,7 +62,7 @@ class SavepointRetentionOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Set the rules, and apply them."""
-        pipeline = self.send(calls.get_pipeline(self.pipeline)).id
+        pipeline = self.send(requests.get_pipeline(self.pipeline)).id
         self.note(context, pipeline)
         rules = RetentionRules(
             _count(self.keep_last),

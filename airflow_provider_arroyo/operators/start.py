@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import JobState, Pipeline
+from airflow_provider_arroyo import requests
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.deployments import newest_run
 from airflow_provider_arroyo.errors import StoppedMeanwhileError
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.responses import JobState, Pipeline
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,7 +37,7 @@ class StartStreamingJobOperator(PipelineOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Start the pipeline unless it runs, and wait until it does."""
-        pipeline = self.send(calls.get_pipeline(self.pipeline))
+        pipeline = self.send(requests.get_pipeline(self.pipeline))
         self.note(context, pipeline.id)
         if pipeline.state is JobState.FINISHED:
             return _describe(pipeline)
@@ -52,8 +52,8 @@ class StartStreamingJobOperator(PipelineOperator):
             # written down before it is asked for, so that a retry knows which run it must not take for the new one
             earlier = AskedChange(pipeline.id, "start", run, str(pipeline.state), key)
             remember(context, MEMORY, earlier)
-            self.ask(context, calls.start_pipeline(pipeline.id, key=f"{key} {run}"))
-            pipeline = self.send(calls.get_pipeline(pipeline.id))
+            self.ask(context, requests.start_pipeline(pipeline.id, key=f"{key} {run}"))
+            pipeline = self.send(requests.get_pipeline(pipeline.id))
             if pipeline.stop != "none":  # the answer was that of an earlier try
                 raise _stopped_meanwhile(pipeline)
         before = None if earlier is None or earlier.before is None else JobState(earlier.before)
@@ -66,7 +66,7 @@ class StartStreamingJobOperator(PipelineOperator):
         return self._summary(reached(event).pipeline)
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
-        return _describe(self.send(calls.get_pipeline(pipeline_id)))
+        return _describe(self.send(requests.get_pipeline(pipeline_id)))
 
 
 def _stopped_meanwhile(pipeline: Pipeline) -> StoppedMeanwhileError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from airflow_provider_arroyo import calls, events, watermarks
-from airflow_provider_arroyo.answers import JobState, Pipeline
+from airflow_provider_arroyo import events, requests, watermarks
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.waits import UntilState
+from airflow_provider_arroyo.responses import JobState, Pipeline
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,10 +41,10 @@ class StopStreamingJobOperator(PipelineOperator):
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}, not {self.mode!r}")
         try:
-            pipeline = self.send(calls.get_pipeline(self.pipeline))
+            pipeline = self.send(requests.get_pipeline(self.pipeline))
             self.note(context, pipeline.id)
             if not pipeline.is_at_rest:
-                self.send(calls.stop_pipeline(pipeline.id, self.mode))
+                self.send(requests.stop_pipeline(pipeline.id, self.mode))
                 self.wait(UntilState(pipeline.id, "stopped", title=pipeline.name), resume="execute_complete")
             return self._summary(pipeline.id)
         except RefusedError as error:
@@ -58,7 +58,7 @@ class StopStreamingJobOperator(PipelineOperator):
             return self._missing(error)
 
     def _summary(self, pipeline_id: str) -> dict[str, Any]:
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         progress = self.send(watermarks.get_watermark(pipeline.id))
         return {
             "pipeline_id": pipeline.id,

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.deployments import find
 from airflow_provider_arroyo.durations import HINT, Interval, interval_of, to_instant, to_optional_duration
 from airflow_provider_arroyo.errors import EmptyIntervalError, NoDataIntervalError, RangeDoneError
 from airflow_provider_arroyo.operators.base import now
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator, WaitFor
+from airflow_provider_arroyo.responses import JobState
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

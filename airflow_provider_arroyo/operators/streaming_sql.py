@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, assert_never, get_args
 import jinja2
 from airflow.sdk import AssetAlias
 
-from airflow_provider_arroyo import approval, calls, conversations, lineage, secret_sources, watermarks
+from airflow_provider_arroyo import approval, lineage, protocols, requests, secret_sources, watermarks
 from airflow_provider_arroyo.approval import UpgradePlan
-from airflow_provider_arroyo.calls import PipelineSpec, UpgradeWish
+from airflow_provider_arroyo.conditions import UntilState, UntilWatermark
 from airflow_provider_arroyo.control_plane import ControlPlaneConnection
-from airflow_provider_arroyo.conversations import CHOICES, OnKill, carry_out
 from airflow_provider_arroyo.declared_assets import DeclaredAssets, active_asset, assets_of, declared_assets, without
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy, shown_plan
 from airflow_provider_arroyo.durations import past_or_end_of_interval, to_optional_duration
@@ -22,8 +21,9 @@ from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Reached
 from airflow_provider_arroyo.identity import AskedChange, idempotency_key, recall, remember, spec_digest
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
+from airflow_provider_arroyo.protocols import CHOICES, OnKill, carry_out
+from airflow_provider_arroyo.requests import PipelineSpec, UpgradeWish
 from airflow_provider_arroyo.secret_sources import spark_place
-from airflow_provider_arroyo.waits import UntilState, UntilWatermark
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -273,7 +273,7 @@ class StreamingSqlOperator(PipelineOperator):
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
         declared = self.declared.outlets if self.into is None else ()  # no set: Airflow 3.1 cannot hash an asset
         if self.wait_for in ("complete", "finished") and (aliases or declared):
-            pipeline = self.send(calls.get_pipeline(summary["pipeline_id"]))
+            pipeline = self.send(requests.get_pipeline(summary["pipeline_id"]))
             told: dict[str, Any] = {
                 key: summary[key] for key in ("version", "lineage", "certificate") if key in summary
             }
@@ -301,7 +301,7 @@ class StreamingSqlOperator(PipelineOperator):
             return
         try:
             with ControlPlaneConnection(lambda: endpoint, requested_by=self.hook.requested_by) as connection:
-                conversations.run(
+                protocols.run(
                     carry_out(self.kill_action, self.pipeline, f"kill {now().isoformat()}"), connection.send, _no_pause
                 )
         except ArroyoError:
@@ -346,7 +346,7 @@ class StreamingSqlOperator(PipelineOperator):
 
     def _summary(self, pipeline_id: str, outcome: Reached | None = None) -> dict[str, Any]:
         """Return the current pipeline as the control plane reports it, not as an event did."""
-        pipeline = self.send(calls.get_pipeline(pipeline_id))
+        pipeline = self.send(requests.get_pipeline(pipeline_id))
         summary = {
             "pipeline_id": pipeline.id,
             "name": pipeline.name,

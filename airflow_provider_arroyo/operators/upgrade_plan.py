@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import approval
 from airflow_provider_arroyo.approval import UpgradePlan
-from airflow_provider_arroyo.calls import UpgradeWish
 from airflow_provider_arroyo.deployments import shown_plan
 from airflow_provider_arroyo.durations import to_optional_duration
 from airflow_provider_arroyo.errors import UpgradeRefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now
+from airflow_provider_arroyo.requests import UpgradeWish
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -16,13 +16,14 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.triggers.base import StartTriggerArgs
 from jinja2 import Environment, TemplateError, meta, nodes
 
-from airflow_provider_arroyo import events, lineage, waits
+from airflow_provider_arroyo import conditions, events, lineage
 from airflow_provider_arroyo.airflow_versions import (
     RENDERS_IN_TRIGGERER,
     AirflowSensorTimeout,
     TaskDeferralTimeout,
     conf,
 )
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.declared_assets import awaited_assets, without
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
@@ -30,7 +31,6 @@ from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -102,10 +102,10 @@ class PipelineSensor(BaseSensorOperator):
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Poll once."""
-        from airflow_provider_arroyo import looks  # noqa: PLC0415 - no DAG file looks, and it brings most requests
+        from airflow_provider_arroyo import polling  # noqa: PLC0415 - no DAG file looks, and it brings most requests
 
         try:
-            event = self.hook.run(looks.look(self.wait(context)))
+            event = self.hook.run(polling.look(self.wait(context)))
         except ArroyoError as error:
             if not error.retryable:
                 raise
@@ -147,11 +147,13 @@ class PipelineSensor(BaseSensorOperator):
 
     def _timed_out(self, context: Context) -> AirflowSensorTimeout:
         """Return the error for a timeout: the condition, its progress, and what holds it."""
-        from airflow_provider_arroyo import looks  # noqa: PLC0415 - see `poke`
+        from airflow_provider_arroyo import polling  # noqa: PLC0415 - see `poke`
 
         wait = self.wait(context)
-        state = self.hook.run(looks.describe_state(wait))
-        return AirflowSensorTimeout(f"waited {timedelta(seconds=self.timeout)} for {waits.describe(wait)}; {state}")
+        state = self.hook.run(polling.describe_state(wait))
+        return AirflowSensorTimeout(
+            f"waited {timedelta(seconds=self.timeout)} for {conditions.describe(wait)}; {state}"
+        )
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
         """Return the lineage of the task: the awaited tables, and the certificates of their gates."""
@@ -190,13 +192,13 @@ class PipelineSensor(BaseSensorOperator):
         )
 
     def _defer(self, wait: Wait) -> NoReturn:
-        self.log.info("Waiting for %s", waits.describe(wait))
+        self.log.info("Waiting for %s", conditions.describe(wait))
         timeout = timedelta(seconds=self.timeout)
         deadline = datetime.now(UTC) + min(timeout, self.execution_timeout or timeout)
         self.defer(
             trigger=PipelineTrigger(
                 arroyo_conn_id=self.arroyo_conn_id,
-                wait=waits.to_json(wait),
+                wait=conditions.to_json(wait),
                 deadline=deadline.isoformat(),
                 poll_seconds=self.poke_interval,
             ),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo import conditions, requests
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.identity import CountBefore, recall, remember
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -52,14 +52,14 @@ class CheckpointSensor(PipelineSensor):
         """Return the condition for a checkpoint."""
         epochs = [int(self.epoch)] if self.epoch is not None else []
         epochs += [self._find_base(context) + int(self.new)] if self.new is not None else []
-        return waits.checkpoint(self.pipeline, epochs, self.newer_than)
+        return conditions.checkpoint(self.pipeline, epochs, self.newer_than)
 
     def _find_base(self, context: Context) -> int:
         """Return the newest epoch when the sensor began to wait, also for a later poll by another worker."""
         if self._base is None and (remembered := recall(context, MEMORY, CountBefore)) is not None:
             self._base = remembered.count
         if self._base is None:
-            jobs = self.hook.send(calls.list_jobs(self.pipeline))
+            jobs = self.hook.send(requests.list_jobs(self.pipeline))
             self._base = max((job.epoch for job in jobs if job.epoch is not None), default=-1)
             remember(context, MEMORY, CountBefore(self._base))
         return self._base

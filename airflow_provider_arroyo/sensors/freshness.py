@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.conditions import UntilFresh, Wait
 from airflow_provider_arroyo.durations import to_duration
+from airflow_provider_arroyo.requests import GateTime
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import UntilFresh, Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

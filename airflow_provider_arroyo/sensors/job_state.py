@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_arroyo import waits
+from airflow_provider_arroyo import conditions
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -34,4 +34,4 @@ class StreamingJobSensor(PipelineSensor):
 
     def wait(self, context: Context) -> Wait:
         """Return the condition for a state of the job."""
-        return waits.state(self.pipeline, self.state)
+        return conditions.state(self.pipeline, self.state)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_arroyo.conditions import LagBounds, UntilLag, Wait
 from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import LagBounds, UntilLag, Wait
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-from airflow_provider_arroyo.calls import GateTime
+from airflow_provider_arroyo.conditions import Need, Wait, watermark
 from airflow_provider_arroyo.durations import past_or_end_of_interval
+from airflow_provider_arroyo.requests import GateTime
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-from airflow_provider_arroyo.waits import Need, Wait, watermark
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.testing.partitions import FakeConsumer, FakeMoves, TurnableClock, differs, new_consumer
 
 TOKEN = "the-token-of-the-fake"  # noqa: S105 - it opens nothing else

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.responses import to_micros
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {

@@ -8,20 +8,20 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo import conditions, events
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.control_plane import name_of
-from airflow_provider_arroyo.conversations import OnKill, carry_out
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
-from airflow_provider_arroyo.waits import Wait
+from airflow_provider_arroyo.protocols import OnKill, carry_out
 
 
 class PipelineTrigger(BaseTrigger):
     """Waits for a condition of a pipeline; outages of the control plane and restarts of the triggerer do not matter.
 
     :param arroyo_conn_id: the connection; secrets stay in it.
-    :param wait: the condition, as serialised by `waits.to_json`.
+    :param wait: the condition, as serialised by `conditions.to_json`.
     :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer keeps it.
     :param poll_seconds: interval of polling.
     :param on_kill: the action when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
@@ -54,12 +54,12 @@ class PipelineTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event, whatever happens."""
-        event = events.to_json(await self._watch(waits.from_json(self.wait)))
+        event = events.to_json(await self._watch(conditions.from_json(self.wait)))
         yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
 
     async def on_kill(self) -> None:
         """Apply the task's `on_kill` action to the pipeline, since a user has ended the task."""
-        pipeline = waits.from_json(self.wait).pipeline
+        pipeline = conditions.from_json(self.wait).pipeline
         await self._hook.arun(carry_out(self.kill_action, pipeline, f"kill-{self.trigger_id}"))
 
     async def _watch(self, wait: Wait) -> Event:

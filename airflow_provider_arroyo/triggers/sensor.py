@@ -11,13 +11,13 @@ from airflow.listeners.listener import get_listener_manager
 from airflow.sdk.execution_time.xcom import XCom
 from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
-from airflow_provider_arroyo import events, waits
+from airflow_provider_arroyo import conditions, events
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import link_of
 from airflow_provider_arroyo.views import LINK_KEY, view_of
-from airflow_provider_arroyo.waits import Wait
 
 if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
@@ -80,7 +80,7 @@ class SensorTrigger(BaseTrigger):
         """Yield one event, whatever happens."""
         task: Any = self.task_instance
         try:
-            wait = waits.in_triggerer(self.sensor, self.arguments, task.dag_id, task.run_id)
+            wait = conditions.in_triggerer(self.sensor, self.arguments, task.dag_id, task.run_id)
         except (ValueError, NoDataIntervalError):
             yield TriggerEvent(ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
             return

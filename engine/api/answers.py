@@ -13,7 +13,7 @@ from engine.api.http.bodies import Udf
 from engine.control.savepoints.savepoint_holds import SavepointTask as DoneTask
 from engine.control.savepoints.savepoint_holds import TaskKind
 from engine.errors import Cause, DiskFullError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.effects import Effects as WhatHappens
 from engine.jobs.decisions.effects import Gate, GateTime, holder, is_passed, least_complete, promised
 from engine.jobs.decisions.intend import is_settled

@@ -121,7 +121,7 @@ def build_app(context: Context, rules: Rules) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         context.changes.attach(asyncio.get_running_loop(), partial(watermark.read_all, context.database))
-        context.changes.feed.attach(partial(changes.read, context.database, context.last_calls))
+        context.changes.feed.attach(partial(changes.read, context.database, context.last_reports))
         yield
         context.changes.close()
 

@@ -18,7 +18,7 @@ from engine.api.http.authentication import who_asks
 from engine.api.http.problems import ContextDep
 from engine.api.savepoints.savepoint_schedules import RetentionRules, shown_retention
 from engine.control.context import Context
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.actors import CONTROL_PLANE
 from engine.jobs.disk import LeakedPath, OpenRun, leaked_paths, other_use, pipeline_use
 from engine.store import old_rows
 from engine.store import savepoints as savepoint_rules

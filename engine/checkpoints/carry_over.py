@@ -6,7 +6,8 @@ new query has a session (0) before the same windows (1), reads another table, an
 
     operators      {1: 0}: operator 1 of the new query has the state of operator 0 of the old one; several operators can
                    get copies of one
-    skeleton       the empty checkpoint of the new query, after an epoch without rows (`spark/upgrade/skeleton.py`)
+    skeleton       the empty checkpoint of the new query, after an epoch without rows
+                   (`spark/upgrade/empty_checkpoint.py`)
 
     offsets/40, 41, 42   unchanged, with the sources in the order of the new query; a new table at its start
     commits/40, 41       unchanged, with the ids of the state files under the new numbers

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from engine.checkpoints.doctor import examine
-from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, read_json, read_text, unreadable, write_json, write_text
 from engine.checkpoints.lineage import Lineage, new_id, read_lineage, write_lineage
+from engine.checkpoints.relocate import bring_home
 from engine.checkpoints.state_pointer import PREFIXES
 from engine.checkpoints.swap import begin_swap, commit_swap, finish_swap, remove_scratch
 from engine.delivery.open_files import OPEN_FILES

@@ -22,8 +22,8 @@ from pathlib import Path
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths, read_json
 from engine.checkpoints.lineage import KEPT_PARENTS, Lineage, new_id, read_lineage, write_lineage
+from engine.checkpoints.lineage_divergence import last_run
 from engine.checkpoints.manifest import SavepointManifest
-from engine.checkpoints.parting import last_run
 from engine.checkpoints.savepoints import Request, check_file, take_requested, verify
 from engine.checkpoints.spark_log import newest_commit
 from engine.checkpoints.swap import StatePoint, begin_swap, commit_swap, finish_swap

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.checkpoints import manifest, spark_log
-from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, unreadable
+from engine.checkpoints.relocate import bring_home
 from engine.checkpoints.state_bucket import StateBucket, read_state_url
 from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_owners import forget_owners

@@ -33,7 +33,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from engine.errors import EngineError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 
 LOG = logging.getLogger(__name__)
 _REST_SECONDS = 0.1

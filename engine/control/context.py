@@ -15,17 +15,17 @@ from sqlalchemy import Connection
 from engine.control.access import Admission, Sessions
 from engine.control.changes import Changes
 from engine.control.savepoints.savepoint_holds import Holds
-from engine.control.traces.asked_starts import AskedStarts, TellSpan
-from engine.control.upgrades.meetings import Meetings, Planner, StateMeetings
+from engine.control.traces.requested_starts import EmitSpan, RequestedStarts
+from engine.control.upgrades.rendezvous import Planner, Rendezvous, StateRendezvous
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.actors import CONTROL_PLANE
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.rollback import RehearsalLimits
 from engine.jobs.decisions.status import JobEvent, Run
 from engine.jobs.disk import DataDirectory, Limits
-from engine.jobs.processes.left_goodbyes import WIRE, is_spoken
 from engine.jobs.processes.probes import Probe, ProbeResult, ReadRows
 from engine.jobs.processes.process_usage import RunUsage, SharedWith
+from engine.jobs.processes.undelivered_exits import WIRE, is_spoken
 from engine.openlineage.datasets import JOB_NAMESPACE
 from engine.store.database import Database
 from engine.store.jobs import events, runs
@@ -131,7 +131,7 @@ class MeasuredUsage:
 
 
 @dataclass(slots=True)
-class LastCalls:
+class LastReports:
     """Time of each run's last report. In memory: after a restart every run gets its full timeout again."""
 
     _at: dict[str, tuple[int, datetime]] = field(default_factory=dict)
@@ -213,7 +213,7 @@ class Context:
     wake: Callable[[], None]
     """Makes the controller run its next round now."""
     changes: Changes
-    last_calls: LastCalls
+    last_reports: LastReports
     planner: Planner
     take: TakeSavepoint
     version: str
@@ -229,7 +229,7 @@ class Context:
     """Free bytes on the disk of the data directory."""
     free_memory: Callable[[], int | None] = lambda: 2**60
     """Free memory of this machine; None if unknown."""
-    meetings: Meetings = field(default_factory=StateMeetings)
+    meetings: Rendezvous = field(default_factory=StateRendezvous)
     connections: str = field(default="", repr=False)
     """The administrator's CREATE CONNECTION statements."""
     max_query_bytes: int = 1024 * 1024
@@ -250,9 +250,9 @@ class Context:
     lineage_namespace: str = JOB_NAMESPACE
     """OpenLineage namespace of pipelines."""
     """The browsers that are let in."""
-    tell_span: TellSpan | None = None
+    emit_span: EmitSpan | None = None
     """Receives spans, if tracing is on."""
-    asked_starts: AskedStarts = field(default_factory=AskedStarts)
+    requested_starts: RequestedStarts = field(default_factory=RequestedStarts)
     """Deployments whose runs have not started yet, if tracing is on."""
     workers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "savepoint"))
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "savepoint-reader"))

@@ -16,13 +16,13 @@ from engine.checkpoints.state_pointer import begun_prefixes
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineBusyError, SavepointsKeptError
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.processes import processes
-from engine.jobs.processes.unleft_java import is_at_work
+from engine.jobs.processes.stale_jvms import is_at_work
 from engine.store import savepoints
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions, moves, pipelines, previews, reprocessings
@@ -73,8 +73,8 @@ def mark_deleted(connection: Connection, context: Context, record: JobRecord) ->
 def carry_out(context: Context, record: JobRecord, who: str) -> None:
     """Remove the remains of a deleted pipeline."""
     LOG.info("pipeline %s (%s) was deleted by %s", record.pipeline.name, record.pipeline.id, who)
-    context.last_calls.forget(record.pipeline.job_id)
-    context.asked_starts.forget(record.pipeline.job_id)
+    context.last_reports.forget(record.pipeline.job_id)
+    context.requested_starts.forget(record.pipeline.job_id)
     reach(ControlPoint.AFTER_CHANGE)
     finish(context, record.pipeline.id)
     context.changes.notify(record.pipeline.id)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from engine.control.context import Context
 from engine.errors import PreviewsBusyError
 from engine.jobs import disk
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Pipeline
 from engine.jobs.decisions.status import Status

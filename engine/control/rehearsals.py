@@ -37,7 +37,7 @@ def check_rehearsal(
     from engine.checkpoints.manifest import NAME, read_manifest, size_of  # noqa: PLC0415
     from engine.checkpoints.running_query import RunningQuery, query_of_savepoint, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
-    from engine.inspection.reading_again import read_again  # noqa: PLC0415
+    from engine.inspection.retry_reads import read_again  # noqa: PLC0415
     from engine.spark.upgrade.rehearsal_plan import RehearsalSpec, plan_against  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 

@@ -22,7 +22,7 @@ from typing import IO, Literal, Protocol
 
 from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.delivery.faults import reach
-from engine.driver.home import Home, StopMode, end_group
+from engine.driver.control_plane_client import Home, StopMode, end_group
 from engine.driver.run_log import RunListener, RunLog, tell_failure, write_json_lines
 from engine.errors import Cause, DiskFullError, DriverCrashedError, EngineError, StateBusyError, cause_of
 from engine.jobs.decisions.status import Failure, Goodbye, failure_of
@@ -31,7 +31,7 @@ from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.process_usage import is_java
 from engine.jobs.processes.runner import NO_ROOM, Holder
-from engine.jobs.processes.unleft_java import end_unleft_java
+from engine.jobs.processes.stale_jvms import end_stale_jvms
 
 
 def dump_stacks() -> None:
@@ -194,7 +194,7 @@ def _take_lock(path: Path) -> IO[str]:
                 hint=f"see which process holds {path}",
             )
         time.sleep(0.05)
-    end_unleft_java(path)
+    end_stale_jvms(path)
     return lock
 
 

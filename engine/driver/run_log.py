@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.checkpoints.layout import StatePaths
-from engine.driver.home import Home
+from engine.driver.control_plane_client import Home
 from engine.errors import EngineError
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.process_usage import SharedJava

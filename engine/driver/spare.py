@@ -17,7 +17,7 @@ from typing import IO, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.driver.home import end_group
+from engine.driver.control_plane_client import end_group
 from engine.driver.main import Work, drive
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment

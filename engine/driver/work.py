@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from engine.checkpoints import doctor, rescale, restore
-from engine.driver.home import StopMode
+from engine.driver.control_plane_client import StopMode
 from engine.driver.run_log import RunListener
-from engine.driver.shared.lodging import Lodging, lodging
+from engine.driver.shared.jvm_lease import JvmLease, leased_jvm
 from engine.driver.shared.place import JavaWish, host_directory, host_environment
 from engine.jobs.decisions.spec import Upgrade
 from engine.jobs.disk import DataDirectory
@@ -77,7 +77,7 @@ class SparkWork:
             predecessors=assignment.predecessors,
         )
         if settings.is_shared:
-            with lodging(self._place(assignment, settings)) as place:
+            with leased_jvm(self._place(assignment, settings)) as place:
                 listener.shares(place.look)
                 outcome = run(spec, self._control, listener.report, listener.started, listener.sign, place.move_in)
                 if outcome == "stopped" and self._control.mode is None and (death := place.death()) is not None:
@@ -88,7 +88,7 @@ class SparkWork:
         with closing_session(self._warm.spark):
             return run(spec, self._control, listener.report, listener.started, listener.sign, self._warm.take_over)
 
-    def _place(self, assignment: Assignment, settings: RunSettings) -> Lodging:
+    def _place(self, assignment: Assignment, settings: RunSettings) -> JvmLease:
         """Lease the shared JVM for the run."""
         assert self._lock is not None
         environment = host_environment(os.environ)
@@ -96,7 +96,7 @@ class SparkWork:
         hosts = DataDirectory(assignment.server_file.parent).hosts
         name = f"{assignment.job_id}/{assignment.generation}"
         directory = host_directory(hosts, wish, environment)
-        return Lodging(directory, wish, environment, name, self._lock, has_functions=bool(assignment.udfs))
+        return JvmLease(directory, wish, environment, name, self._lock, has_functions=bool(assignment.udfs))
 
     def rescale(self, state: Path, parallelism: int) -> None:
         """Lay the state out for that many tasks, on a copy that then takes its place."""

@@ -31,7 +31,7 @@ from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.changelog import read_changes
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.find_in_sinks import sink_damage
-from engine.inspection.reading_again import ATTEMPTS, history_of
+from engine.inspection.retry_reads import ATTEMPTS, history_of
 from engine.inspection.store import read_snapshot, read_store
 from engine.inspection.sums import has_sums
 from engine.inspection.table import read_table

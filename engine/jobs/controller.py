@@ -28,7 +28,7 @@ from engine.checkpoints.lineage import read_lineage
 from engine.checkpoints.spark_log import newest_commit
 from engine.delivery.faults import reach
 from engine.errors import UnreadableStateError, message_of
-from engine.jobs.authors import JobRecord, Records, author_of
+from engine.jobs.actors import JobRecord, Records, author_of
 from engine.jobs.decisions.decide import Policy, decide
 from engine.jobs.decisions.intend import intend
 from engine.jobs.decisions.observe import (
@@ -64,7 +64,7 @@ _BIRTH = timedelta(seconds=5)
 """Time for a process without a stored pid to take its lock: ten times what Python needs to start."""
 
 
-class LastCallTimes(Protocol):
+class LastReportTimes(Protocol):
     """Times of the drivers' last reports."""
 
     def last(self, job_id: str, generation: int) -> datetime | None:
@@ -91,7 +91,7 @@ class Controller:
 
     records: Records
     runner: Runner
-    last_calls: LastCallTimes
+    last_reports: LastReportTimes
     directory: DataDirectory
     clock: Clock
     policy: Policy = field(default_factory=Policy)
@@ -219,8 +219,8 @@ class Controller:
         run = record.run
         if run is None:
             return Observation(maintenance=maintenance)
-        called_at = self.last_calls.last(run.job_id, run.generation) or run.launched_at
-        signed_at = self.last_calls.last_sign(run.job_id, run.generation) or run.launched_at
+        called_at = self.last_reports.last(run.job_id, run.generation) or run.launched_at
+        signed_at = self.last_reports.last_sign(run.job_id, run.generation) or run.launched_at
         # asked last: a call that comes while it is looked would else be one of a clock that was set back
         looked_at = self.clock()
         silence, stillness = self._since(called_at, looked_at), self._since(signed_at, looked_at)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.delivery.disk_errors import has_no_room, is_disk_full
 from engine.errors import DiskFullError, DriverDiedError, StoreUnavailableError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.status import Failure, failure_of
 

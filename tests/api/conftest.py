@@ -19,10 +19,10 @@ from engine.api.jobs.runs import hear_left_goodbye
 from engine.checkpoints.lineage import Lineage
 from engine.checkpoints.manifest import NAME, Origin, SavepointManifest, read_manifest, write_manifest
 from engine.control.changes import Changes
-from engine.control.context import Context, LastCalls, SavepointContent
+from engine.control.context import Context, LastReports, SavepointContent
 from engine.control.savepoints import take_savepoints
-from engine.control.upgrades import go_back
-from engine.control.upgrades.meetings import Planner
+from engine.control.upgrades import auto_rollback
+from engine.control.upgrades.rendezvous import Planner
 from engine.errors import (
     LeftSinkError,
     ScriptRefused,
@@ -127,7 +127,7 @@ class Plane:
     """What happens while the state is looked at for that."""
     fork: PlannedFork = FORK
     """What is said of every fork."""
-    asked_starts: list[tuple[Path | None, str, tuple[str, ...]]] = field(default_factory=list)
+    requested_starts: list[tuple[Path | None, str, tuple[str, ...]]] = field(default_factory=list)
     asked_redone: list[tuple[object, ...]] = field(default_factory=list)
     """The arguments with which an upgrade that is done once more was checked."""
     """Which start positions were looked at: of what, for which query, which."""
@@ -283,7 +283,7 @@ def fake_take(state: Path, stored: Savepoint, versions: Mapping[str, int]) -> Sa
 @pytest.fixture
 def plane(tmp_path: Path) -> Iterator[Plane]:
     database = new_database(DataDirectory(tmp_path))
-    runner, changes, last_calls = FakeRunner(), Changes(), LastCalls()
+    runner, changes, last_reports = FakeRunner(), Changes(), LastReports()
     planes: list[Plane] = []
 
     def clock() -> datetime:
@@ -296,7 +296,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     def check_starts(
         place: Path | None, query: str, udfs: Sequence[str], starts: Mapping[str, StartPosition], wish: Upgrade
     ) -> None:
-        planes[0].asked_starts.append((place, query, (*starts, *wish.reset)))
+        planes[0].requested_starts.append((place, query, (*starts, *wish.reset)))
         if planes[0].refuses_starts and starts:
             raise StartPositionError("clicks cannot begin there")
 
@@ -310,12 +310,12 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
     def stepped(pipeline_id: str) -> None:
         changes.notify(pipeline_id)
         take_savepoints.take_due(context, pipeline_id)
-        go_back.go_back_if_failed(context, pipeline_id)
+        auto_rollback.roll_back_if_failed(context, pipeline_id)
 
     controller = Controller(
         StoredRecords(database, DataDirectory(tmp_path)),
         runner,
-        last_calls,
+        last_reports,
         DataDirectory(tmp_path),
         clock,
         Policy(allowed_restarts=2),
@@ -329,7 +329,7 @@ def plane(tmp_path: Path) -> Iterator[Plane]:
         clock,
         lambda: None,
         changes,
-        last_calls,
+        last_reports,
         Planner(
             fake_plan,
             upgrade=plan_upgrade,

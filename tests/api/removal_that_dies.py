@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from engine.control.changes import Changes
-from engine.control.context import Context, LastCalls
+from engine.control.context import Context, LastReports
 from engine.control.savepoints.savepoint_removal import finish
-from engine.control.upgrades.meetings import Planner
+from engine.control.upgrades.rendezvous import Planner
 from engine.jobs.disk import DataDirectory
 from engine.store import savepoints
 from engine.store.database import Database
@@ -30,7 +30,7 @@ def context_of(root: Path, database: Database) -> Context:
         lambda: T0,
         lambda: None,
         Changes(),
-        LastCalls(),
+        LastReports(),
         Planner(fake_plan),
         fake_take,
         "1.2.3",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from engine.jobs.processes import left_goodbyes
+from engine.jobs.processes import undelivered_exits
 from engine.store.jobs.runs import RUNS
 from tests.api.conftest import Plane, report
 
@@ -42,7 +42,7 @@ def test_a_driver_that_is_too_old_stops_at_an_epoch_and_starts_anew(
 ) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(left_goodbyes, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
 
     _beat(plane, reports=[report(1, 30)])
     answer = _beat(plane)
@@ -59,8 +59,8 @@ def test_a_driver_that_has_said_what_it_speaks_can_be_too_old_for_a_later_contro
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plane.run()
-    plane.context.last_calls.forget(plane.job()["id"])  # a later control plane, which it has not called yet
-    monkeypatch.setattr(left_goodbyes, "OLDEST_WIRE", 2)
+    plane.context.last_reports.forget(plane.job()["id"])  # a later control plane, which it has not called yet
+    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
 
     answers = [_beat(plane), _beat(plane), _beat(plane)]
     plane.end("stopped")
@@ -74,7 +74,7 @@ def test_a_driver_that_has_said_what_it_speaks_can_be_too_old_for_a_later_contro
 def test_nobody_has_asked_for_what_an_adoption_brings(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(left_goodbyes, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
     newest = plane.get("/pipelines/orders/events?limit=1")["data"][0]["id"]
 
     _beat(plane)
@@ -92,7 +92,7 @@ def test_a_driver_that_is_too_old_and_is_to_stop_is_not_started_again(
 ) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(left_goodbyes, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
 
     _beat(plane)
@@ -105,7 +105,7 @@ def test_a_driver_that_is_newer_works_on_too(plane: Plane) -> None:
     plane.run()
     _upgrade(plane)
 
-    answer = _beat(plane, wire=left_goodbyes.WIRE + 1, tea="green")
+    answer = _beat(plane, wire=undelivered_exits.WIRE + 1, tea="green")
 
     assert (answer["orders"], plane.state()) == ([], "Running")
 
@@ -124,7 +124,7 @@ def test_a_run_that_has_been_replaced_is_not_adopted(plane: Plane) -> None:
 def test_a_restart_of_the_same_version_leaves_no_word(plane: Plane) -> None:
     plane.run()
 
-    _beat(plane, wire=left_goodbyes.WIRE)
+    _beat(plane, wire=undelivered_exits.WIRE)
 
     assert ("info", "run.adopted") not in _events(plane)
 
@@ -132,6 +132,6 @@ def test_a_restart_of_the_same_version_leaves_no_word(plane: Plane) -> None:
 def test_a_hello_that_was_lost_makes_no_driver_of_another_version(plane: Plane) -> None:
     plane.deploy()
 
-    _beat(plane, wire=left_goodbyes.WIRE)
+    _beat(plane, wire=undelivered_exits.WIRE)
 
     assert (plane.state(), ("info", "run.adopted") in _events(plane)) == ("Running", False)

@@ -13,7 +13,7 @@ import pytest
 from engine.cli.main import main
 from engine.control.savepoints.take_savepoints import take_due
 from engine.control.upgrades import hand_over_steps
-from engine.control.upgrades.go_back import LONGEST_SWITCH
+from engine.control.upgrades.auto_rollback import LONGEST_SWITCH
 from engine.control.upgrades.hand_over_steps import LONGEST_MEETING, HandOvers
 from engine.errors import TargetTakenError, UnreadableStateError
 from engine.jobs.decisions.observe import Process

@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from engine.api.answers import Checkpoint, Job
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
 from engine.jobs.processes.assignment import Assignment
-from engine.jobs.processes.left_goodbyes import leave_goodbye
 from engine.jobs.processes.runner import Holder
+from engine.jobs.processes.undelivered_exits import leave_goodbye
 from engine.store.jobs import runs
 from engine.store.jobs.records import StoredRecords
 from tests.api.conftest import Plane, report
@@ -220,7 +220,7 @@ def test_a_driver_that_calls_while_it_is_looked_at_is_not_silent(plane: Plane, m
         plane.now += timedelta(milliseconds=1)
         return plane.now
 
-    monkeypatch.setattr(plane.controller, "last_calls", SimpleNamespace(last=call_now, last_sign=call_now))
+    monkeypatch.setattr(plane.controller, "last_reports", SimpleNamespace(last=call_now, last_sign=call_now))
     plane.let_pass(1)
 
     assert plane.runner.killed == []

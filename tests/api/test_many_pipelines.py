@@ -19,7 +19,7 @@ from engine.cli.main import main
 from engine.cli.pipelines import list_pipelines
 from engine.control.changes import Changes, Reading
 from engine.errors import EngineError, PipelineNotFoundError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.totals import EpochRows, rows_per_second
 from engine.store.pipelines import pipelines

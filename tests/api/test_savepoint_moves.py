@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine.checkpoints import home
+from engine.checkpoints import relocate
 from engine.checkpoints.lineage import Lineage, write_lineage
 from engine.checkpoints.manifest import Origin, SavedFile, read_manifest, write_manifest
 from engine.checkpoints.swap import MovePoint
@@ -173,14 +173,14 @@ def test_an_import_is_not_listed_before_all_of_it_is_here_and_nobody_removes_it(
 ) -> None:
     exported(plane, saved, place)
     object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
-    begun, goes_on, whole = Event(), Event(), home.import_savepoint
+    begun, goes_on, whole = Event(), Event(), relocate.import_savepoint
 
     def wait(*arguments: Any) -> Any:
         begun.set()
         goes_on.wait(60)
         return whole(*arguments)
 
-    monkeypatch.setattr(home, "import_savepoint", wait)
+    monkeypatch.setattr(relocate, "import_savepoint", wait)
     answer = plane.http.post(f"{BASE}/import", json={"place": place.as_uri()})
     assert begun.wait(60)
 

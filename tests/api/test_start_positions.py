@@ -42,7 +42,7 @@ def test_what_a_run_would_refuse_is_refused_and_nothing_is_changed(
 def test_they_are_looked_at_for_the_state_that_the_run_will_find(running: Plane) -> None:
     state = running.context.directory.state(running.get("/pipelines/orders")["id"])
     running.upgrade = KEPT
-    asked = running.asked_starts
+    asked = running.requested_starts
     assert asked == [(None, "SELECT 1", ())]
 
     redeploy(running, query="SELECT 1", settings=LATEST)
@@ -64,7 +64,7 @@ def test_a_plan_is_for_the_settings_that_the_pipeline_has_unless_others_are_give
         body = {"query": "SELECT 2"} | ({} if settings is None else {"settings": settings})
         running.http.post("/api/v1/pipelines/orders/plan", json=body)
 
-    assert [names for _, _, names in running.asked_starts[-2:]] == [("clicks",), ("orders",)]
+    assert [names for _, _, names in running.requested_starts[-2:]] == [("clicks",), ("orders",)]
 
 
 def test_a_fork_is_looked_at_with_its_savepoint(running: Plane) -> None:
@@ -75,13 +75,13 @@ def test_a_fork_is_looked_at_with_its_savepoint(running: Plane) -> None:
 
     assert refused.json()["code"] == "state.start_position"
     folder = running.context.directory.savepoint(savepoint["pipeline_id"], savepoint["id"])
-    assert running.asked_starts[-1] == (folder, "SELECT 1 INTO file:///out/y", ("clicks",))
+    assert running.requested_starts[-1] == (folder, "SELECT 1 INTO file:///out/y", ("clicks",))
 
 
 def test_while_a_restore_is_to_come_nobody_knows(running: Plane) -> None:
     running.upgrade = KEPT
     restore(running, take(running))
-    running.asked_starts.clear()
+    running.requested_starts.clear()
 
     assert redeploy(running, query="SELECT 1", settings=LATEST)[0] == 200
-    assert running.asked_starts == []
+    assert running.requested_starts == []

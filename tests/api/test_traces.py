@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from engine import server
-from engine.control.traces.asked_starts import Span, new_id
 from engine.control.traces.otel import Traces, open_traces
+from engine.control.traces.requested_starts import Span, new_id
 from engine.errors import MissingPackageError
 from engine.settings import Settings, TraceSettings
 from tests.api.conftest import T0, Plane, report
@@ -29,7 +29,7 @@ def spans(plane: Plane) -> list[Span]:
     """What the control plane tells from now on."""
     told: list[Span] = []
     app: Any = plane.http.app
-    app.state.context = replace(plane.context, tell_span=told.append)
+    app.state.context = replace(plane.context, emit_span=told.append)
     return told
 
 

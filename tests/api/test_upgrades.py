@@ -11,7 +11,7 @@ import pytest
 from engine.cli.base import Client, Json
 from engine.cli.main import main
 from engine.control.savepoints.take_savepoints import take_due
-from engine.control.upgrades import go_back
+from engine.control.upgrades import auto_rollback
 from engine.errors import SavepointError
 from engine.jobs.decisions.spec import ShownUpgrade
 from engine.jobs.decisions.states import State
@@ -250,7 +250,7 @@ def fail_for_good(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     def plan_restore(*_: object, **__: object) -> None:
         raise SavepointError("files of it are gone")
 
-    monkeypatch.setattr(go_back, "plan_restore", plan_restore)
+    monkeypatch.setattr(auto_rollback, "plan_restore", plan_restore)
     fail_until_given_up(plane)
 
 
@@ -315,7 +315,7 @@ def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
     running: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_for_good(running, monkeypatch)
-    go_back.resume(running.context)
+    auto_rollback.resume(running.context)
 
     assert running.state() == State.FAILED.value
     assert running.get("/pipelines/orders")["version"] == 2

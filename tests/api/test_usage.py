@@ -15,7 +15,7 @@ def send(plane: Plane, **usage: tuple[float, int]) -> None:
 
 def remembered(plane: Plane) -> MeasuredUsage | None:
     run = plane.runner.launched[-1]
-    return plane.context.last_calls.usage(run.job_id, run.generation)
+    return plane.context.last_reports.usage(run.job_id, run.generation)
 
 
 def test_usage_is_kept_until_the_next_look_with_the_cores_in_between(plane: Plane) -> None:
@@ -47,7 +47,7 @@ def test_the_next_run_and_a_deleted_job_have_no_usage(plane: Plane) -> None:
 
     assert remembered(plane) is None
     send(plane, driver=(1.0, 10))
-    assert plane.context.last_calls.usage(first.job_id, first.generation) is None
+    assert plane.context.last_reports.usage(first.job_id, first.generation) is None
 
     plane.http.patch(f"/api/v1/pipelines/{pipeline['id']}", json={"stop": "force"})
     plane.settle()

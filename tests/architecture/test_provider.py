@@ -34,7 +34,7 @@ def public_classes(folder: str) -> list[str]:
 
 
 def test_both_spell_the_same_states() -> None:
-    from airflow_provider_arroyo.answers import JobState
+    from airflow_provider_arroyo.responses import JobState
 
     assert {state.value for state in JobState} == {state.value for state in State}
     assert {state.value for state in JobState if state.is_terminal} == {

@@ -14,7 +14,7 @@ SQL = "org.apache.spark.sql"
     ("frames", "stage"),
     [
         (["cast (pyarrow/compute.py:1)", "decode (engine/formats/json/decode_narrow.py:5)"], "decode"),
-        (["take (engine/arrow/evaluate.py:1)", "rows (engine/spark/run/whole_tasks.py:8)"], "partial aggregates"),
+        (["take (engine/arrow/evaluate.py:1)", "rows (engine/spark/run/map_only.py:8)"], "partial aggregates"),
         (["merge (engine/updating/chunks.py:1)", "main (pyspark/worker.py:9)"], "state"),
         (["dump (pyspark/serializers.py:1)"], "crossing"),
         (["plan (engine/spark/read/planner.py:1)"], "planning"),

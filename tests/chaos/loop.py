@@ -174,9 +174,9 @@ class Loop:
         name = names.get(driver.code or 0, f"failed with {driver.code}")
         self.ends[f"{role} {name}"] += 1
         if name.startswith("failed") and not may_fail:
-            self.troubles.append(f"a {role} driver {name}: {self.last_words()}")
+            self.troubles.append(f"a {role} driver {name}: {self.log_tail()}")
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """What the last driver that failed has said."""
         notes = sorted(self.place.root.glob("failed-*"), key=lambda path: path.stat().st_mtime)
         log = self.place.root / "drivers.log"

@@ -28,7 +28,7 @@ def killed_at(point: Point, name: str, epoch: str, place: Place) -> None:
         loop.end_at(EVENTS)
         killed = loop.start(fault=f"{point}:{epoch}")
         assert killed.ends(PATIENCE), "nothing is killed"
-        assert killed.code == -signal.SIGKILL, loop.last_words()
+        assert killed.code == -signal.SIGKILL, loop.log_tail()
 
         _comes_to_its_end(loop, EVENTS)
 
@@ -37,14 +37,14 @@ def paused_at(point: Point, name: str, place: Place) -> None:
     """A driver stands still there until its successor has gone on for some epochs, and notices that at once."""
     with _loop(name, place) as loop:
         zombie = loop.start(fault=f"{point}:{PAUSED_IN.get(name, 1)}:stop")
-        assert zombie.stands_still(PATIENCE), loop.last_words()
+        assert zombie.stands_still(PATIENCE), loop.log_tail()
         successor = loop.start()
-        assert successor.steps(random.Random(str(point)).randrange(1, 4), PATIENCE), loop.last_words()
+        assert successor.steps(random.Random(str(point)).randrange(1, 4), PATIENCE), loop.log_tail()
         zombie.send(signal.SIGCONT)
         assert zombie.ends(PATIENCE), "the zombie goes on"
         noticed = (SUPERSEDED,) if point in FENCED and loop.kind.fences else (SUPERSEDED, OVERTAKEN)
-        assert zombie.code in noticed, loop.last_words()
-        assert successor.steps(1, PATIENCE) or (successor.ends(10) and successor.code == OVERTAKEN), loop.last_words()
+        assert zombie.code in noticed, loop.log_tail()
+        assert successor.steps(1, PATIENCE) or (successor.ends(10) and successor.code == OVERTAKEN), loop.log_tail()
         successor.kill()
 
         _comes_to_its_end(loop, planned(loop.spec.paths.checkpoint) + 1000)
@@ -64,7 +64,7 @@ def _comes_to_its_end(loop: Loop, events: int) -> None:
     loop.end_at(events)
     last = loop.start()
     assert last.ends(PATIENCE), "the last driver does not come to the end"
-    assert last.code == DONE, loop.last_words()
+    assert last.code == DONE, loop.log_tail()
     view = loop.kind.view(loop.place)
     verdict = judge(settled(view, events), events)
     assert verdict.is_clean, str(verdict)

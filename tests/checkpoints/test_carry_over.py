@@ -15,9 +15,9 @@ from engine.checkpoints import savepoints, spark_log, swap
 from engine.checkpoints.carry_over import SourceChoice, carry_over
 from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.doctor import examine
-from engine.checkpoints.home import bring_home
 from engine.checkpoints.layout import StatePaths, read_json
 from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.relocate import bring_home
 from engine.errors import StateNotKeptError, UnreadableStateError
 
 WIDTH = 2

@@ -21,7 +21,7 @@ from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.compile import compile_script
 from engine.inspection.find import find_damage
 from engine.spark.run.lifecycle import RunSpec
-from engine.spark.upgrade.skeleton import build_skeleton
+from engine.spark.upgrade.empty_checkpoint import build_skeleton
 from engine.values.epoch_report import EpochReport
 from tests.golden.folding import fold
 from tests.streams.play import START, Step, at, play, read_rows, write_script

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.checkpoints import savepoints
+from engine.checkpoints.lineage_divergence import refuse_gap
 from engine.checkpoints.manifest import SavepointManifest
-from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.restore import restore
 from engine.errors import NoStateError, SavepointGapError
 from engine.spark.run.lifecycle import RunSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.home import bring_home
+from engine.checkpoints.relocate import bring_home
 from engine.errors import UnreadableStateError
 
 WITHIN = "_stateSchema/default/0_99a6"

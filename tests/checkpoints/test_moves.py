@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from engine.checkpoints import savepoints
-from engine.checkpoints.home import export_savepoint, import_savepoint
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, parse_manifest, read_manifest, write_manifest
 from engine.checkpoints.places import Directory, open_place
+from engine.checkpoints.relocate import export_savepoint, import_savepoint
 from engine.checkpoints.swap import MovePoint
 from engine.delivery.faults import ALLOWED, ARMED
 from engine.errors import DamagedSavepointError, DiskFullError, PlaceError, SavepointNotFoundError
@@ -332,7 +332,7 @@ def test_keys_in_a_place_are_refused_and_not_repeated() -> None:
 MOVE = """
 import sys
 from pathlib import Path
-from engine.checkpoints.home import export_savepoint, import_savepoint
+from engine.checkpoints.relocate import export_savepoint, import_savepoint
 from engine.checkpoints.places import Directory
 saved, place, state = map(Path, sys.argv[1:])
 export_savepoint(saved, Directory(place))

@@ -12,8 +12,8 @@ from engine.checkpoints import savepoints
 from engine.checkpoints.claim import StatefulQuery, claim
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage, write_lineage
+from engine.checkpoints.lineage_divergence import is_behind, refuse_gap, written_history
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
-from engine.checkpoints.parting import is_behind, refuse_gap, written_history
 from engine.checkpoints.restore import restore
 from engine.delivery.epoch import Epoch
 from engine.delivery.ledger import LedgerEntry, WriteAfter, decide

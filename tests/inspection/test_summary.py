@@ -10,7 +10,7 @@ import pytest
 
 from engine.checkpoints.layout import StatePaths
 from engine.errors import NoStateError, UnreadableStateError
-from engine.inspection.reading_again import read_again
+from engine.inspection.retry_reads import read_again
 from engine.inspection.summary import StateSummary, summarize_savepoint, summarize_state, summary_to_json
 from tests.inspection.conftest import Kept
 from tests.kept.cases import CASES

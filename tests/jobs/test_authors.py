@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.jobs.authors import JobRecord, author_of
+from engine.jobs.actors import JobRecord, author_of
 from engine.jobs.decisions import observe
 from engine.jobs.decisions.states import State
 from tests.jobs.builders import FLEETING, T0, status, wanted

@@ -12,7 +12,7 @@ from typing import IO, Any, Literal
 import pytest
 
 from engine.delivery.disk_errors import has_no_room
-from engine.driver.home import Home, StopMode
+from engine.driver.control_plane_client import Home, StopMode
 from engine.driver.main import main, outcome_of
 from engine.driver.run_log import RunListener, RunLog
 from engine.errors import (
@@ -161,7 +161,7 @@ def test_a_driver_that_finds_its_state_held_says_so_in_its_goodbye(
 ) -> None:
     said: list[tuple[str, Any]] = []
     monkeypatch.setattr("engine.driver.main._LOCK_PATIENCE", 0.0)
-    monkeypatch.setattr("engine.driver.home._post", lambda _, path, __, body: said.append((path, body)))
+    monkeypatch.setattr("engine.driver.control_plane_client._post", lambda _, path, __, body: said.append((path, body)))
     assignment = assigned(tmp_path)
     assignment.server_file.write_text('{"url": "http://127.0.0.1:9"}')
     assignment.write(tmp_path / "assignment.json")

@@ -10,7 +10,7 @@ from engine.jobs.processes import processes
 
 STARTING = """
 import subprocess, threading
-from engine.driver.home import end_group
+from engine.driver.control_plane_client import end_group
 from engine.jobs.processes import processes
 from engine.values.process_endings import starting_process
 

@@ -17,14 +17,14 @@ import pytest
 
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, write_lineage
-from engine.driver import home
-from engine.driver.home import Home, StopMode
+from engine.driver import control_plane_client
+from engine.driver.control_plane_client import Home, StopMode
 from engine.driver.main import drive
 from engine.errors import UnreadableStateError
 from engine.jobs.decisions.status import Failure, Goodbye
-from engine.jobs.processes.left_goodbyes import left_goodbye
 from engine.jobs.processes.process_usage import ProcessUsage, RunUsage
 from engine.jobs.processes.runner import Holder
+from engine.jobs.processes.undelivered_exits import left_goodbye
 from engine.values.epoch_report import EpochReport
 from engine.values.start_positions import StartStep
 from tests.jobs.builders import T0, assigned
@@ -166,7 +166,7 @@ def test_resource_use_of_the_run_is_measured_periodically(
     assert [body["usage"] for body in control_plane.bodies_of("heartbeat")[:4]] == [used, None, None, None]
 
     again = Driver(control_plane)
-    monkeypatch.setattr(home, "_USAGE_INTERVAL", 0.0)
+    monkeypatch.setattr(control_plane_client, "_USAGE_INTERVAL", 0.0)
     again.home.measure = measure
     count = len(control_plane.bodies_of("heartbeat"))
     again.home.open()
@@ -266,8 +266,8 @@ def test_a_driver_whose_lease_is_over_stops_by_itself(control_plane: FakeControl
 def test_a_goodbye_is_said_again_for_as_long_as_a_control_plane_cannot_take_it(
     control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch, status: int, tries: int
 ) -> None:
-    monkeypatch.setattr(home, "_PATIENCE", 0.0)
-    monkeypatch.setattr(home, "_PAUSE", 0.0)
+    monkeypatch.setattr(control_plane_client, "_PATIENCE", 0.0)
+    monkeypatch.setattr(control_plane_client, "_PAUSE", 0.0)
     driver, calls = Driver(control_plane), control_plane.calls
     control_plane.status = lambda path: status if path.endswith("goodbye") and len(calls) < 6 else 200
 
@@ -280,8 +280,8 @@ def test_a_goodbye_is_said_again_for_as_long_as_a_control_plane_cannot_take_it(
 def test_a_goodbye_that_nobody_has_heard_is_left_behind(
     control_plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refusals: int, left: list[str]
 ) -> None:
-    monkeypatch.setattr(home, "_PATIENCE", 0.0)
-    monkeypatch.setattr(home, "_PAUSE", 0.0)
+    monkeypatch.setattr(control_plane_client, "_PATIENCE", 0.0)
+    monkeypatch.setattr(control_plane_client, "_PAUSE", 0.0)
     driver = Driver(control_plane, lease=0.0 if left else 600)
     control_plane.status = lambda _: 503 if len(control_plane.calls) <= refusals else 200
 

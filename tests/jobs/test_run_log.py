@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.driver.home import Home
+from engine.driver.control_plane_client import Home
 from engine.driver.main import outcome_of
 from engine.driver.run_log import JsonLines, RunLog, tell_failure
 from engine.errors import SourceUnavailableError

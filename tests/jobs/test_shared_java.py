@@ -21,9 +21,9 @@ import pytest
 
 from engine.driver import main
 from engine.driver.handover import Line
-from engine.driver.shared import host, lodging
+from engine.driver.shared import host, jvm_lease
 from engine.driver.shared.host import Host, InJava, Shares, listen
-from engine.driver.shared.lodging import Lodging, call_host
+from engine.driver.shared.jvm_lease import JvmLease, call_host
 from engine.driver.shared.place import JavaWish, host_directory, host_environment, host_mark, make_private
 from engine.errors import (
     Cause,
@@ -38,10 +38,10 @@ from engine.errors import (
 )
 from engine.jobs.processes import processes
 from engine.jobs.processes.process_usage import ProcessUsage, together
-from engine.jobs.processes.unleft_java import end_unleft_java, is_at_work, note_java
+from engine.jobs.processes.stale_jvms import end_stale_jvms, is_at_work, note_java
 from engine.spark.jvm import host_java
 from engine.spark.jvm.bounded_calls import answer_within
-from engine.spark.jvm.host_java import Door, HostJava
+from engine.spark.jvm.host_java import HostJava, TenantGateway
 from engine.values.run_settings import read_run_settings
 
 WISH = JavaWish("2g", "local[2]")
@@ -94,7 +94,7 @@ class Serving:
 
     directory: Path
     java: FakeJava = field(default_factory=FakeJava)
-    lodgers: list[Lodging] = field(default_factory=list)
+    lodgers: list[JvmLease] = field(default_factory=list)
     thread: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,11 +103,11 @@ class Serving:
         self.thread = threading.Thread(target=server.serve, daemon=True)
         self.thread.start()
 
-    def lodger(self, name: str) -> Lodging:
+    def lodger(self, name: str) -> JvmLease:
         """A driver that has come in, with its pipeline's lock."""
         lock = processes.try_lock(self.lock(name))
         assert lock is not None
-        place = Lodging(self.directory, WISH, {}, name, lock)
+        place = JvmLease(self.directory, WISH, {}, name, lock)
         place._line, _ = place._received(self.directory / "log")
         self.lodgers.append(place)
         return place
@@ -207,7 +207,7 @@ def test_a_tenant_that_is_refused_gets_the_reason_as_no_outage(
     lock = processes.try_lock(serving.lock("orders"))
     assert lock is not None
     with lock, pytest.raises(DriverCrashedError, match="JavaPackage") as met:
-        Lodging(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
+        JvmLease(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
 
     assert cause_of(met.value) is Cause.UNKNOWN
 
@@ -223,7 +223,7 @@ def test_a_tenant_that_is_refused_for_lack_of_room_gets_that_reason(
     lock = processes.try_lock(serving.lock("orders"))
     assert lock is not None
     with lock, pytest.raises(DiskFullError, match="No space left"):
-        Lodging(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
+        JvmLease(serving.directory, WISH, {}, "orders", lock)._received(serving.directory / "log")
 
     until(lambda: not processes.is_locked(serving.lock("orders")))
 
@@ -267,8 +267,8 @@ def test_a_driver_that_cannot_call_ends_no_host_that_serves_others(
         raise PermissionError
 
     ended: list[Path] = []
-    monkeypatch.setattr(lodging, "_end_remains", ended.append)
-    monkeypatch.setattr(lodging, "_start_host", lambda *_: None)
+    monkeypatch.setattr(jvm_lease, "_end_remains", ended.append)
+    monkeypatch.setattr(jvm_lease, "_start_host", lambda *_: None)
     monkeypatch.setattr(
         socket, "socket", lambda *_: SimpleNamespace(connect=refuse, close=do_nothing, setblocking=do_nothing)
     )
@@ -313,7 +313,7 @@ with open({str(starts)!r}, "a") as file:
 connections = [listener.accept() for _ in range(2)]
 time.sleep(60)
 """
-    monkeypatch.setattr(lodging, "HOST_COMMAND", (sys.executable, "-c", listening))
+    monkeypatch.setattr(jvm_lease, "HOST_COMMAND", (sys.executable, "-c", listening))
     directory, lines = tmp_path / "hosts" / "one", list[Any]()
     environment = host_environment(os.environ)
     callers = [threading.Thread(target=lambda: lines.append(call_host(directory, WISH, environment))) for _ in range(2)]
@@ -398,7 +398,7 @@ def birth(process: subprocess.Popen[bytes]) -> tuple[int, str | None]:
     return process.pid, processes.born(process.pid)
 
 
-def killed_host(serving: Serving, java: subprocess.Popen[bytes]) -> tuple[Lodging, socket.socket]:
+def killed_host(serving: Serving, java: subprocess.Popen[bytes]) -> tuple[JvmLease, socket.socket]:
     """A driver, and the other end of its line, where a process that is killed hangs up before it is gone."""
     place = serving.lodger("a")
     assert place._line is not None
@@ -458,7 +458,7 @@ def test_java_of_a_host_that_was_killed_with_its_driver_is_ended_by_who_has_the_
     serving.lodger("a").lock.close()
     assert java.poll() is None
 
-    end_unleft_java(serving.lock("a"))
+    end_stale_jvms(serving.lock("a"))
 
     assert java.wait(30) == -signal.SIGKILL
 
@@ -487,7 +487,7 @@ def test_java_is_left_alone_in_which_nothing_of_the_run_before_is_under_way(
     serving.java.doors["a"].may_close.set()
     place.leave()
 
-    end_unleft_java(serving.lock("a"))
+    end_stale_jvms(serving.lock("a"))
 
     assert java.poll() is None
 
@@ -513,7 +513,7 @@ def test_a_driver_that_has_hung_up_has_nothing_of_java_any_more(serving: Serving
 
 
 def test_as_many_can_call_as_come_while_java_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lodging, "_START_PATIENCE", 5.0)
+    monkeypatch.setattr(jvm_lease, "_START_PATIENCE", 5.0)
     directory = tmp_path / "hosts" / "one"
     make_private(directory)
     with listen(directory):
@@ -530,7 +530,7 @@ def test_a_host_that_lets_nobody_in_is_not_waited_for_without_end(
     make_private(directory)
     with listen(directory):
         first = call_host(directory, WISH, {})
-        monkeypatch.setattr(lodging, "_START_PATIENCE", 0.1)
+        monkeypatch.setattr(jvm_lease, "_START_PATIENCE", 0.1)
 
         with pytest.raises(SharedJavaDiedError, match="accepts no pipeline"):
             call_host(directory, WISH, {})
@@ -559,7 +559,7 @@ def test_a_java_that_does_not_answer_is_not_waited_for_without_end(monkeypatch: 
     monkeypatch.setattr(host_java, "_GRACE", timedelta(milliseconds=50))
     lodger = StoppedLodger()
 
-    has_closed = Door(1, "s", lodger).close()
+    has_closed = TenantGateway(1, "s", lodger).close()
 
     assert not has_closed
     lodger.goes_on.set()
@@ -573,7 +573,7 @@ def test_work_that_cannot_be_stopped_for_lack_of_threads_has_not_ended(monkeypat
 
     monkeypatch.setattr(threading.Thread, "start", fail)
 
-    assert not Door(1, "s", StoppedLodger()).close()
+    assert not TenantGateway(1, "s", StoppedLodger()).close()
 
 
 def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_it_goes_on(
@@ -582,7 +582,7 @@ def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_i
     monkeypatch.setattr(host_java, "_DOOR_PATIENCE", timedelta(milliseconds=50))
     monkeypatch.setattr(HostJava, "pid", 4711)
     lodger = StoppedLodger()
-    java = SimpleNamespace(arroyo=SimpleNamespace(Lodger=SimpleNamespace(open=lambda *_: lodger)))
+    java = SimpleNamespace(arroyo=SimpleNamespace(Tenant=SimpleNamespace(open=lambda *_: lodger)))
     session: Any = SimpleNamespace(sparkContext=SimpleNamespace(_jvm=java), _jsparkSession=None)
 
     with pytest.raises(SharedJavaDiedError, match="Java does not answer"):
@@ -603,13 +603,13 @@ def test_the_successor_of_a_killed_host_ends_its_leftovers(tmp_path: Path) -> No
     remains = subprocess.Popen(["sleep", "600"], env=environment)
     until(lambda: processes.marked(host_mark(directory)) == [remains.pid])
 
-    lodging._end_remains(directory)
+    jvm_lease._end_remains(directory)
 
     assert remains.wait(30) == -signal.SIGKILL
 
 
 def test_an_error_of_the_start_is_what_the_host_has_met() -> None:
-    error = lodging._error_of({"code": JavaStartError.code, "message": "no memory", "hint": None})
+    error = jvm_lease._error_of({"code": JavaStartError.code, "message": "no memory", "hint": None})
 
     assert isinstance(error, JavaStartError)
     assert error.message == "no memory"

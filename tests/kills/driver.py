@@ -35,7 +35,7 @@ from engine.delivery.durable import create_durably, replace_durably
 from engine.delivery.epoch import Epoch
 from engine.delivery.faults import Point, reach
 from engine.delivery.ownership import Owner
-from engine.driver.home import StopMode
+from engine.driver.control_plane_client import StopMode
 from engine.driver.main import main
 from engine.driver.run_log import RunListener
 from engine.errors import NothingToSaveError, OutOfRangeError, SupersededError

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo import conditions, requests
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.control_plane import name_of
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
@@ -19,7 +20,6 @@ from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import UntilState
 
 from .tasks import Run
 
@@ -47,7 +47,7 @@ def test_every_request_for_a_change_names_the_task_that_asks(
 
 def test_a_stop_for_a_task_that_was_killed_in_the_triggerer_names_it(plane: FakeControlPlane) -> None:
     plane.add("clicks")
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), on_kill="stop")
+    trigger = PipelineTrigger("arroyo_default", conditions.to_json(UntilState("clicks", "running")), on_kill="stop")
     task: Any = SimpleNamespace(dag_id="shop", task_id="deploy", run_id="manual__2026", task=None)
     trigger.task_instance = task
 
@@ -59,7 +59,7 @@ def test_a_stop_for_a_task_that_was_killed_in_the_triggerer_names_it(plane: Fake
 def test_outside_of_tasks_nobody_is_named(plane: FakeControlPlane) -> None:
     plane.add("clicks")
 
-    ArroyoHook().send(calls.stop_pipeline("clicks", "checkpoint"))
+    ArroyoHook().send(requests.stop_pipeline("clicks", "checkpoint"))
 
     assert plane.matching_requests("PATCH")[0].requested_by is None
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from airflow_provider_arroyo import change_stream
-from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection, may_end
-from airflow_provider_arroyo.conversations import arun
+from airflow_provider_arroyo.conditions import UntilFresh, UntilState, UntilWatermark, Wait
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import RefusedError
 from airflow_provider_arroyo.events import Broken, Event, Reached
-from airflow_provider_arroyo.looks import watch
-from airflow_provider_arroyo.waits import UntilFresh, UntilState, UntilWatermark, Wait
+from airflow_provider_arroyo.polling import watch
+from airflow_provider_arroyo.protocols import arun
+from airflow_provider_arroyo.responses import to_micros
 
 FIVE = datetime(2026, 1, 31, 5, tzinfo=UTC)
 

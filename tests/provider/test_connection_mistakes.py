@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 import trustme
 
-from airflow_provider_arroyo import calls, waits
+from airflow_provider_arroyo import conditions, requests
 from airflow_provider_arroyo.airflow_versions import AirflowFailException
+from airflow_provider_arroyo.conditions import UntilState
 from airflow_provider_arroyo.errors import ArroyoError, BadConnectionError, LoginError, OtherServerError
 from airflow_provider_arroyo.events import from_json, settle
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
 from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import UntilState
 
 from .tasks import Run, first_event
 
@@ -74,7 +74,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def mistake() -> ArroyoError:
     """Return the error of a task; that of a wait in the triggerer must have the same code."""
     with pytest.raises(ArroyoError) as raised:
-        ArroyoHook().send(calls.get_pipeline("clicks"))
+        ArroyoHook().send(requests.get_pipeline("clicks"))
     wait = UntilState("clicks", "running")
     with suppress(ArroyoError):
         event: Any = asyncio.run(ArroyoHook().await_event(wait, poll=timedelta(0)))
@@ -131,18 +131,18 @@ def test_a_url_may_lack_its_port_and_may_name_the_api(
     scheme_and_host, _, port = plane.url.rpartition(":")
     connect(host=of.format(scheme_and_host=scheme_and_host, url=plane.url), port=int(port), password=TOKEN)
 
-    assert ArroyoHook().send(calls.get_pipeline("clicks")).name == "clicks"
+    assert ArroyoHook().send(requests.get_pipeline("clicks")).name == "clicks"
 
 
 def test_a_port_in_the_url_is_the_one(plane: FakeControlPlane, connect: Callable[..., None]) -> None:
     plane.add("clicks")
     connect(host=plane.url, port=1, password=TOKEN)
 
-    assert ArroyoHook().send(calls.get_pipeline("clicks")).name == "clicks"
+    assert ArroyoHook().send(requests.get_pipeline("clicks")).name == "clicks"
 
 
 def test_a_connection_that_does_not_exist_is_named_where_the_triggerer_waits() -> None:
-    event = asyncio.run(first_event(PipelineTrigger("nowhere", waits.to_json(UntilState("clicks", "running")))))
+    event = asyncio.run(first_event(PipelineTrigger("nowhere", conditions.to_json(UntilState("clicks", "running")))))
 
     with pytest.raises(BadConnectionError, match=r"connection\.unknown: there is no connection 'nowhere'"):
         settle(from_json(event))
@@ -152,7 +152,7 @@ def test_a_token_may_end_in_a_line_break(plane: FakeControlPlane, connect: Calla
     plane.add("clicks")
     connect(host=plane.url, password=f"{TOKEN}\n")
 
-    assert ArroyoHook().send(calls.get_pipeline("clicks")).name == "clicks"
+    assert ArroyoHook().send(requests.get_pipeline("clicks")).name == "clicks"
 
 
 @pytest.mark.parametrize("answer", [NOT_FOUND, PAGE, BAD_REQUEST, b"\x00\x00\x00\x0bnot HTTP at all\r\n\r\n"])
@@ -242,7 +242,7 @@ def test_a_control_plane_that_hangs_up_is_an_outage(connect: Callable[..., None]
     with server(b"") as port:
         connect(host=f"http://127.0.0.1:{port}")
         with pytest.raises(ArroyoError) as raised:
-            ArroyoHook().send(calls.get_pipeline("clicks"))
+            ArroyoHook().send(requests.get_pipeline("clicks"))
 
     assert raised.value.code == "http.unreachable"
     assert raised.value.retryable
@@ -253,5 +253,5 @@ def test_an_overloaded_proxy_is_an_outage(plane: FakeControlPlane) -> None:
     for status in (429, 502, 503):
         plane.refusals["GET", "clicks"] = Answer(status, "busy")
         with pytest.raises(ArroyoError) as raised:
-            ArroyoHook().send(calls.get_pipeline("clicks"))
+            ArroyoHook().send(requests.get_pipeline("clicks"))
         assert raised.value.retryable

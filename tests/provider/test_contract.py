@@ -17,27 +17,27 @@ import engine.api.upgrades.rehearsal_answers as rehearsal_answers
 import engine.api.upgrades.reprocessing as reprocessing
 import engine.jobs.decisions.states as engine_states
 from airflow_provider_arroyo import (
-    answers,
     approval,
-    calls,
     consumers,
     copies,
     moves,
     rehearsals,
+    requests,
+    responses,
     retention,
     savepoints,
     watermarks,
 )
-from airflow_provider_arroyo.answers import JobState
-from airflow_provider_arroyo.calls import ApiCall, Json, PipelineSpec
+from airflow_provider_arroyo.requests import ApiCall, Json, PipelineSpec
+from airflow_provider_arroyo.responses import JobState
 from engine.api.partitions import partitions
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 KINDS = (
-    answers.Ping,
-    answers.Pipeline,
-    answers.Job,
-    answers.Checkpoint,
+    responses.Ping,
+    responses.Pipeline,
+    responses.Job,
+    responses.Checkpoint,
     savepoints.Savepoint,
     savepoints.SavepointTask,
     retention.SavepointFate,
@@ -50,7 +50,7 @@ KINDS = (
     copies.HandOver,
     rehearsals.Rehearsal,
     rehearsals.RehearsalFailure,
-    answers.PipelineEvent,
+    responses.PipelineEvent,
     consumers.PartitionConsumer,
     consumers.PartitionDelivery,
     consumers.Deliveries,
@@ -60,29 +60,31 @@ KINDS = (
 )
 COMES: dict[str, Json] = {"passport": {}, "place": "s3://a/b", "origin": "http://here", "secrets": {}}
 CALLS: list[ApiCall[Any]] = [
-    calls.ping(),
-    calls.deploy(
+    requests.ping(),
+    requests.deploy(
         "clicks",
         PipelineSpec("SELECT 1", 2, {"a": "b"}, ("def f(): ...",), timedelta(seconds=5), {"KAFKA": "x"}),
         key="k",
         force=True,
     ),
-    calls.deploy("clicks", PipelineSpec("SELECT 1"), key="k", upgrade=calls.UpgradeWish(False, ("a",), ("b",), "3f0c")),
-    approval.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), calls.UpgradeWish(True, ("a",), ("b",))),
-    calls.list_pipelines(),
-    calls.list_pipelines("pl_1"),
-    calls.get_pipeline("clicks"),
-    calls.stop_pipeline("clicks", "checkpoint"),
-    calls.delete_pipeline("clicks", with_savepoints=True),
-    calls.rescale_pipeline("clicks", 2),
-    calls.restart_pipeline("clicks", key="k"),
+    requests.deploy(
+        "clicks", PipelineSpec("SELECT 1"), key="k", upgrade=requests.UpgradeWish(False, ("a",), ("b",), "3f0c")
+    ),
+    approval.plan_upgrade("clicks", "SELECT 1", ("def f(): ...",), requests.UpgradeWish(True, ("a",), ("b",))),
+    requests.list_pipelines(),
+    requests.list_pipelines("pl_1"),
+    requests.get_pipeline("clicks"),
+    requests.stop_pipeline("clicks", "checkpoint"),
+    requests.delete_pipeline("clicks", with_savepoints=True),
+    requests.rescale_pipeline("clicks", 2),
+    requests.restart_pipeline("clicks", key="k"),
     approval.roll_back_pipeline("clicks", 2, key="k"),
     savepoints.restore_savepoint("clicks", "sp", allow_replay=True, with_version=True, key="k"),
     copies.fork_savepoint(
         "sp",
         "clicks-2",
         PipelineSpec("SELECT 1", None, {"a": "b"}, ("def f(): ...",), None, {"KAFKA": "x"}),
-        calls.UpgradeWish(True, ("a",), ("b",), "3f0c"),
+        requests.UpgradeWish(True, ("a",), ("b",), "3f0c"),
         key="k",
     ),
     copies.reprocess("clicks", {"into": "again", "since": "2026-01-01", "partial_windows": True}, key="k"),
@@ -103,9 +105,9 @@ CALLS: list[ApiCall[Any]] = [
         key="k",
     ),
     rehearsals.get_rehearsal("clicks", "reh_1"),
-    calls.list_jobs("clicks"),
-    calls.list_checkpoints("clicks", "job"),
-    calls.list_events("clicks", since=NOON, severity="warn"),
+    requests.list_jobs("clicks"),
+    requests.list_checkpoints("clicks", "job"),
+    requests.list_events("clicks", since=NOON, severity="warn"),
     savepoints.take_savepoint("clicks", label="x", key="k"),
     savepoints.get_savepoint("clicks", "sp"),
     savepoints.drill_savepoint("clicks", "sp"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_arroyo.answers import Checkpoint, Pipeline
+from airflow_provider_arroyo.responses import Checkpoint, Pipeline
 from dags_examples import demo_kept, demo_story
 from dags_examples.demo import main
 from dags_examples.demo_folder import Folder

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from airflow_provider_arroyo import calls
+from airflow_provider_arroyo import requests
 from airflow_provider_arroyo.airflow_versions import AirflowFailException
-from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import (
     CrashedError,
     DetachedError,
@@ -24,6 +23,7 @@ from airflow_provider_arroyo.errors import (
     UnavailableError,
 )
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane, problem
 
 from .tasks import Run
@@ -243,7 +243,7 @@ def test_omitted_settings_of_a_task_are_not_sent(plane: FakeControlPlane, airflo
 
 
 def test_every_change_has_a_key_of_its_own(plane: FakeControlPlane) -> None:
-    keys = [calls.stop_pipeline("clicks", "checkpoint").key, calls.rescale_pipeline("clicks", 2).key]
+    keys = [requests.stop_pipeline("clicks", "checkpoint").key, requests.rescale_pipeline("clicks", 2).key]
 
     assert None not in keys
     assert len(set(keys)) == 2

@@ -12,13 +12,13 @@ import pytest
 from airflow.configuration import AIRFLOW_HOME
 from airflow.sdk import Connection
 
-from airflow_provider_arroyo import calls
-from airflow_provider_arroyo.answers import from_micros, to_micros
+from airflow_provider_arroyo import requests
 from airflow_provider_arroyo.endpoint import Endpoint
 from airflow_provider_arroyo.errors import BadAnswerError, BadConnectionError, RefusedError, UnavailableError
 from airflow_provider_arroyo.hooks import arroyo
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook, to_endpoint
 from airflow_provider_arroyo.operators.start import StartStreamingJobOperator
+from airflow_provider_arroyo.responses import from_micros, to_micros
 from airflow_provider_arroyo.testing.control_plane import TOKEN, Answer, FakeControlPlane
 
 from .tasks import Run
@@ -113,16 +113,16 @@ def test_an_answer_from_something_else_is_refused(plane: FakeControlPlane, body:
     plane.refusals["GET", "/pipelines"] = Answer(200, body)
 
     with pytest.raises(BadAnswerError, match="not a"):
-        ArroyoHook().send(calls.list_pipelines())
+        ArroyoHook().send(requests.list_pipelines())
     with pytest.raises(BadAnswerError, match="not a Pipeline"):
-        ArroyoHook().send(calls.get_pipeline("clicks"))
+        ArroyoHook().send(requests.get_pipeline("clicks"))
 
 
 def test_a_server_in_trouble_may_be_asked_again(plane: FakeControlPlane) -> None:
     plane.fail("GET", "", "unavailable")
 
     with pytest.raises(UnavailableError) as raised:
-        ArroyoHook().send(calls.list_pipelines())
+        ArroyoHook().send(requests.list_pipelines())
     assert raised.value.retryable
 
 
@@ -136,12 +136,12 @@ def test_the_watermark_of_a_finished_job_survives_the_way_there_and_back() -> No
 def test_any_name_can_be_asked_for(plane: FakeControlPlane, name: str) -> None:
     plane.add(name)
 
-    assert ArroyoHook().send(calls.get_pipeline(name)).name == name
+    assert ArroyoHook().send(requests.get_pipeline(name)).name == name
 
 
 def test_an_impossible_address_is_refused_before_anything_is_sent(plane: FakeControlPlane) -> None:
     with pytest.raises(RefusedError, match="'a/b' is not a name"):
-        calls.get_pipeline("a/b")
+        requests.get_pipeline("a/b")
 
     assert plane.requests == []
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_arroyo.answers import Checkpoint
-from airflow_provider_arroyo.waits import MOST_EPOCHS, LagBounds
+from airflow_provider_arroyo.conditions import MOST_EPOCHS, LagBounds
+from airflow_provider_arroyo.responses import Checkpoint
 
 NOW = datetime(2026, 1, 31, 5, tzinfo=UTC)
 Commit = tuple[int, int]

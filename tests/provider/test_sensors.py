@@ -10,9 +10,9 @@ import pytest
 from airflow.sdk.bases.operator import TriggerFailureReason
 
 from airflow_provider_arroyo.airflow_versions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
-from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.errors import DeadlineError, JobEndedError, NoDataIntervalError, RefusedError
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
 from airflow_provider_arroyo.sensors.job_state import StreamingJobSensor

@@ -10,13 +10,13 @@ import pytest
 from airflow.sdk import DAG
 from airflow.triggers.base import TaskSuccessEvent
 
-from airflow_provider_arroyo.answers import to_micros
 from airflow_provider_arroyo.change_stream import concerns, may_end
+from airflow_provider_arroyo.conditions import watermark as wait_of
 from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.links import URL_KEY
+from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
-from airflow_provider_arroyo.waits import watermark as wait_of
 
 from .tasks import Run
 from .test_start_in_triggerer import Triggerer, triggerer

@@ -22,11 +22,12 @@ from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 
-from airflow_provider_arroyo.answers import to_micros
+from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
 from airflow_provider_arroyo.events import Event
 from airflow_provider_arroyo.links import URL_KEY
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
+from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 from airflow_provider_arroyo.sensors.checkpoint import CheckpointSensor
 from airflow_provider_arroyo.sensors.freshness import FreshnessSensor
@@ -37,7 +38,6 @@ from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers import sensor as sensor_trigger
 from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 from airflow_provider_arroyo.views import LINK_KEY, view_of
-from airflow_provider_arroyo.waits import Wait
 
 from .tasks import DagSerialization, Run
 

@@ -12,10 +12,10 @@ from airflow.sdk import DAG, task
 from airflow.sdk.execution_time.context import MacrosAccessor
 
 from airflow_provider_arroyo import events
-from airflow_provider_arroyo.answers import JobState
 from airflow_provider_arroyo.errors import DeadlineError, RefusedError
 from airflow_provider_arroyo.operators.delete import DeletePipelineOperator
 from airflow_provider_arroyo.operators.streaming_sql import StreamingSqlOperator
+from airflow_provider_arroyo.responses import JobState
 from airflow_provider_arroyo.temporary_pipeline import OF_RUN, temporary_pipeline
 from airflow_provider_arroyo.testing import FakeControlPlane
 from airflow_provider_arroyo.testing.control_plane import problem

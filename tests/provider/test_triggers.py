@@ -10,14 +10,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_arroyo import events, waits
-from airflow_provider_arroyo.answers import JobState
-from airflow_provider_arroyo.conversations import Backoff
-from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
-from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
-from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane
-from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.waits import (
+from airflow_provider_arroyo import conditions, events
+from airflow_provider_arroyo.conditions import (
     UntilCheckpoint,
     UntilHandedOver,
     UntilProven,
@@ -26,6 +20,12 @@ from airflow_provider_arroyo.waits import (
     UntilWatermark,
     Wait,
 )
+from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
+from airflow_provider_arroyo.events import Broken, Ended, Event, Reached, TimedOut, settle
+from airflow_provider_arroyo.protocols import Backoff
+from airflow_provider_arroyo.responses import JobState
+from airflow_provider_arroyo.testing.control_plane import TOKEN, FakeControlPlane
+from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
 
 from .tasks import Run, first_event, stored
 
@@ -54,8 +54,8 @@ def test_an_event_comes_back_as_it_went(event: Event) -> None:
 
 @pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.kind)
 def test_a_wait_comes_back_as_it_went(wait: Wait) -> None:
-    assert waits.from_json(json.loads(json.dumps(waits.to_json(wait)))) == wait
-    assert "pl_1" in waits.describe(wait)
+    assert conditions.from_json(json.loads(json.dumps(conditions.to_json(wait)))) == wait
+    assert "pl_1" in conditions.describe(wait)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_every_bad_event_is_raised_as_its_error(event: Event, error: type[Except
 
 @pytest.mark.parametrize("wait", WAITS, ids=lambda wait: wait.kind)
 def test_a_trigger_is_made_again_from_plain_json_without_secrets(plane: FakeControlPlane, wait: Wait) -> None:
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(wait), NOON.isoformat(), 2.0, "stop")
+    trigger = PipelineTrigger("arroyo_default", conditions.to_json(wait), NOON.isoformat(), 2.0, "stop")
     _, arguments = trigger.serialize()
 
     assert json.loads(json.dumps(arguments)) == arguments
@@ -92,7 +92,9 @@ def test_a_trigger_is_made_again_from_plain_json_without_secrets(plane: FakeCont
 
 def test_a_trigger_with_a_deadline_in_the_past_ends_at_once(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks").become("Scheduling")
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z")
+    trigger = PipelineTrigger(
+        "arroyo_default", conditions.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z"
+    )
 
     event = events.from_json(asyncio.run(first_event(trigger)))
 
@@ -102,7 +104,9 @@ def test_a_trigger_with_a_deadline_in_the_past_ends_at_once(plane: FakeControlPl
 
 def test_a_result_counts_even_after_the_deadline(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z")
+    trigger = PipelineTrigger(
+        "arroyo_default", conditions.to_json(UntilState("clicks", "running")), "2020-01-01T00:00:00Z"
+    )
 
     assert isinstance(events.from_json(asyncio.run(first_event(trigger))), Reached)
 
@@ -112,7 +116,7 @@ def test_a_user_who_ends_a_deferred_task_gets_what_its_author_chose(
     plane: FakeControlPlane, choice: Any, methods: list[str]
 ) -> None:
     plane.add("clicks")
-    wait = waits.to_json(UntilState("clicks", "finished"))
+    wait = conditions.to_json(UntilState("clicks", "finished"))
 
     asyncio.run(PipelineTrigger("arroyo_default", wait, on_kill=choice).on_kill())
 
@@ -121,7 +125,7 @@ def test_a_user_who_ends_a_deferred_task_gets_what_its_author_chose(
 
 def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> None:
     plane.add("clicks").become("Scheduling")
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")), on_kill="stop")
+    trigger = PipelineTrigger("arroyo_default", conditions.to_json(UntilState("clicks", "running")), on_kill="stop")
 
     async def cancel() -> None:
         waiting = asyncio.ensure_future(first_event(trigger))
@@ -139,7 +143,7 @@ def test_a_triggerer_that_goes_away_stops_nothing(plane: FakeControlPlane) -> No
 def test_a_waiting_trigger_leaves_the_loop_to_others(plane: FakeControlPlane) -> None:
     plane.add("clicks")
     plane.gate = gate = threading.Event()
-    trigger = PipelineTrigger("arroyo_default", waits.to_json(UntilState("clicks", "running")))
+    trigger = PipelineTrigger("arroyo_default", conditions.to_json(UntilState("clicks", "running")))
 
     async def opened_by_another() -> bool:
         waiting = asyncio.ensure_future(first_event(trigger))

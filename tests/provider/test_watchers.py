@@ -18,7 +18,7 @@ from airflow.serialization.serialized_objects import BaseSerialization
 from airflow.triggers.base import BaseEventTrigger
 from airflow.triggers.shared_stream import SharedStreamManager
 
-from airflow_provider_arroyo.conversations import Backoff
+from airflow_provider_arroyo.protocols import Backoff
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers import partition
 from airflow_provider_arroyo.triggers.partition import WatermarkEventTrigger

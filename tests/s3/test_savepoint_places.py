@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints import savepoints
-from engine.checkpoints.home import export_savepoint, import_savepoint
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, read_manifest, write_manifest
 from engine.checkpoints.places import Bucket, Directory, Place, open_place
+from engine.checkpoints.relocate import export_savepoint, import_savepoint
 from engine.errors import DamagedSavepointError, PlaceError, SavepointNotFoundError
 from tests.cluster.stores import PASSWORD, USER
 from tests.s3.store import Store

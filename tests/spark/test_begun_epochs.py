@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.spark.run.begun_epochs import BegunEpochs
+from engine.spark.run.epoch_gate import EpochGate
 from engine.spark.run.stop_control import Control, StopRequested
 
 
 def test_epochs_are_refused_only_while_none_is_under_way() -> None:
-    epochs = BegunEpochs(Control())
+    epochs = EpochGate(Control())
     epochs.begin(7)
 
     assert not epochs.refuse()
@@ -26,7 +26,7 @@ def test_epochs_are_refused_only_while_none_is_under_way() -> None:
 
 def test_a_run_that_is_to_stop_begins_none_unless_it_drains() -> None:
     control = Control()
-    epochs = BegunEpochs(control)
+    epochs = EpochGate(control)
     control.stop("graceful")
     epochs.begin(0)
     control.stop("checkpoint")

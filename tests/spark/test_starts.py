@@ -27,9 +27,9 @@ INSERT INTO out SELECT n FROM numbers;
 class Story:
     """A run, and what it has said in which order."""
 
-    def __init__(self, spark: SparkSession, folder: Path, watch: str = "true", last_words: str = "started") -> None:
+    def __init__(self, spark: SparkSession, folder: Path, watch: str = "true", log_tail: str = "started") -> None:
         self.said: list[str] = []
-        self.last_words = last_words
+        self.log_tail = log_tail
         self.control = Control()
         (folder / "in").mkdir(exist_ok=True)
         self.spark = spark
@@ -37,7 +37,7 @@ class Story:
 
     def note(self, word: str) -> None:
         self.said.append(word)
-        if word == self.last_words:
+        if word == self.log_tail:
             self.control.stop("checkpoint")
 
     def note_step(self, step: StartStep | None) -> None:
@@ -57,7 +57,7 @@ class Story:
 
 def test_a_run_has_started_when_its_input_is_empty_and_its_sinks_answer(spark: SparkSession, tmp_path: Path) -> None:
     # a new query begins with an epoch 0, also over nothing; one that goes on has no epoch without anything to read
-    assert Story(spark, tmp_path, last_words="epoch 0").run() == "stopped"
+    assert Story(spark, tmp_path, log_tail="epoch 0").run() == "stopped"
     written = sorted((tmp_path / "out").iterdir())
     story = Story(spark, tmp_path)
 

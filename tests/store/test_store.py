@@ -14,7 +14,7 @@ from sqlalchemy import inspect
 import engine.store
 from engine.checkpoints.saved_query import SavedQuery
 from engine.errors import Cause, DataDirLockedError, PipelineNotFoundError, StaleWriteError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.spec import Pipeline, Spec, StopRequest, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Goodbye, JobEvent, Progress, Run, Status

@@ -24,7 +24,7 @@ from engine.checkpoints import late_batches
 from engine.checkpoints.late_batches import LateBatch
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, write_lineage
-from engine.driver.home import StopMode
+from engine.driver.control_plane_client import StopMode
 from engine.driver.main import main
 from engine.driver.run_log import RunListener
 from engine.errors import EngineError

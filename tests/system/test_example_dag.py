@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600)
 
 DEPLOY = """
 import sys
-from airflow_provider_arroyo.calls import PipelineSpec, list_pipelines
+from airflow_provider_arroyo.requests import PipelineSpec, list_pipelines
 from airflow_provider_arroyo.deployments import DesiredPipeline, deploy
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.operators.base import now

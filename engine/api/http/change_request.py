@@ -37,7 +37,7 @@ from engine.control.access import ADMIN
 from engine.control.context import Context
 from engine.delivery.faults import reach
 from engine.errors import IdempotencyConflictError, PipelineChangedError, RequestError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.effects import Effects, Facts, effects_of
 from engine.jobs.decisions.spec import Pipeline, ShownUpgrade
 from engine.jobs.decisions.status import JobEvent
@@ -178,7 +178,7 @@ def earlier_answer(connection: Connection, context: Context, request: ChangeRequ
 
 def note(connection: Connection, context: Context, request: ChangeRequest, job_id: str, message: str) -> None:
     """Store an event with the request and its sender. What follows is not attributed to an earlier deployment."""
-    context.asked_starts.forget(job_id)
+    context.requested_starts.forget(job_id)
     event = JobEvent(job_id, context.clock(), "info", message, who=request.who, requested_by=request.requested_by)
     events.add(connection, event)
 

@@ -17,7 +17,7 @@ from engine.api import answers
 from engine.api.http.authentication import is_let_in
 from engine.api.http.problems import ContextDep, refusals
 from engine.control.changes import ChangeFeed, FeedItem, News
-from engine.control.context import Context, LastCalls
+from engine.control.context import Context, LastReports
 from engine.errors import AuthError, RequestError
 from engine.jobs import disk
 from engine.store import columns as stored_changes
@@ -178,7 +178,7 @@ async def _pieces(request: Request, context: Context, asked: Cursor | None, seco
             yield _events(start.log, items) or ": still here\n\n"
 
 
-def read(database: Database, last_calls: LastCalls, number: int) -> News:
+def read(database: Database, last_reports: LastReports, number: int) -> News:
     """Return the changes since a number, in one view of the store."""
     with database.reading() as connection:
         log = stored_changes.log(connection)
@@ -197,7 +197,7 @@ def read(database: Database, last_calls: LastCalls, number: int) -> News:
             if record is None
             else answers.job(
                 record,
-                last_calls.shared_java(record.run),
+                last_reports.shared_java(record.run),
                 database.troubles.of(record),
                 is_given_up=record.pipeline.id in given_up,
             ),

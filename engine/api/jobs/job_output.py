@@ -24,7 +24,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.connectors.preview import PREVIEW_FILE, PreviewRows, read_preview
 from engine.control.context import Context
 from engine.errors import RequestError, SinkNotFoundError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.status import Progress
 from engine.spark.read.safe_table_names import safe_name

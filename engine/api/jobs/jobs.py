@@ -18,7 +18,7 @@ from engine.api.answers import Page
 from engine.api.http.problems import ContextDep, refusals
 from engine.control.log_tail import Cursor, read_on, tail
 from engine.errors import EpochNotKeptError, PipelineNotFoundError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.totals import table_of
 from engine.store.jobs import checkpoints, events
@@ -193,7 +193,7 @@ def list_jobs(pipeline: str, context: ContextDep) -> Page[answers.Job]:
     with context.database.reading() as connection:
         record = read_record(connection, pipeline)
         is_given_up = is_state_given_up(connection, record)
-    java = context.last_calls.shared_java(record.run)
+    java = context.last_reports.shared_java(record.run)
     trouble = context.database.troubles.of(record)
     return Page(data=[answers.job(record, java, trouble, is_given_up=is_given_up)])
 
@@ -204,7 +204,7 @@ def list_all_jobs(context: ContextDep) -> Page[answers.Job]:
     with context.database.reading() as connection:
         records = read_page(connection, None, None, with_previews=False)
         given_up = giving_up_state(connection, records)
-    java_of, trouble_of = context.last_calls.shared_java, context.database.troubles.of
+    java_of, trouble_of = context.last_reports.shared_java, context.database.troubles.of
     return Page(
         data=[
             answers.job(record, java_of(record.run), trouble_of(record), is_given_up=record.pipeline.id in given_up)

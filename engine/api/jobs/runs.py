@@ -16,15 +16,15 @@ from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep
 from engine.checkpoints.lineage import parents_of
 from engine.control.context import Context, adopt
-from engine.control.traces.asked_starts import epoch_span, start_span
+from engine.control.traces.requested_starts import epoch_span, start_span
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.decisions.orders import orders
 from engine.jobs.decisions.partitions import LateBatch
 from engine.jobs.decisions.states import State, StopMode
 from engine.jobs.decisions.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
-from engine.jobs.processes.left_goodbyes import forget_goodbye, is_spoken, left_goodbye
 from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, SharedWith
+from engine.jobs.processes.undelivered_exits import forget_goodbye, is_spoken, left_goodbye
 from engine.store.jobs import checkpoints, job_figures, jobs, runs
 from engine.store.jobs.records import read_call
 from engine.store.partitions import late_batches
@@ -122,12 +122,12 @@ def hello(job: str, generation: Generation, body: Hello, request: Request, conte
 @ROUTER.post("/heartbeat")
 def heartbeat(job: str, generation: Generation, body: Heartbeat, request: Request, context: ContextDep) -> Answer:
     """Record that a driver is alive. Without news this only reads."""
-    is_stranger = context.last_calls.last(job, generation) is None
+    is_stranger = context.last_reports.last(job, generation) is None
     run, status = _note_call(context, request, job, generation)
     if body.usage is not None:
         usage = {role: body.usage[role] for role in get_args(ProcessRole) if role in body.usage}
-        context.last_calls.record_usage(job, generation, usage, context.clock(), body.shared_java)
-    context.last_calls.record_signs(job, generation, body.signs, context.clock())
+        context.last_reports.record_usage(job, generation, usage, context.clock(), body.shared_java)
+    context.last_reports.record_signs(job, generation, body.signs, context.clock())
     is_new = body.reports or body.late or _is_first(run, body) or _has_stepped(run, body)
     if is_new or _is_to_be_adopted(run, is_stranger=is_stranger):
         run, status = _write_news(job, generation, body, request, context, is_stranger=is_stranger)
@@ -139,7 +139,7 @@ def _note_call(context: Context, request: Request, job: str, generation: int) ->
     no fault of the run."""
     with context.database.reading() as connection:
         run, status = _authenticated(connection, request, job, generation)
-    context.last_calls.record(job, generation, context.clock())
+    context.last_reports.record(job, generation, context.clock())
     return run, status
 
 
@@ -184,7 +184,7 @@ def _has_stepped(run: Run, body: Heartbeat) -> bool:
 def goodbye(job: str, generation: Generation, body: Farewell, request: Request, context: ContextDep) -> Answer:
     """Record the end of a driver."""
     _note_call(context, request, job, generation)
-    context.last_calls.record_signs(job, generation, None, context.clock())
+    context.last_reports.record_signs(job, generation, None, context.clock())
     with context.database.writing() as connection:
         run, status = _authenticated(connection, request, job, generation)
         committed = _take_leave(connection, run, status, body, context)
@@ -273,14 +273,14 @@ def _is_replaced(run: Run, status: Status) -> bool:
 
 def _tell(context: Context, run: Run, committed: Sequence[EpochReport], *, is_first: bool = False) -> None:
     """Emit traces of the start of a run that has come up, and of its epochs, if they are enabled."""
-    if context.tell_span is None or not (is_first or committed):
+    if context.emit_span is None or not (is_first or committed):
         return
     with context.database.reading() as connection:
         name = pipelines.get(connection, run.pipeline_id).name
     if is_first:
-        context.tell_span(start_span(name, run, context.clock(), context.asked_starts.take(run)))
+        context.emit_span(start_span(name, run, context.clock(), context.requested_starts.take(run)))
     for report in committed:
-        context.tell_span(epoch_span(name, run, report))
+        context.emit_span(epoch_span(name, run, report))
 
 
 def _stop_of(context: Context, run: Run, status: Status) -> StopMode:

@@ -165,7 +165,7 @@ class JobMetrics(Collector):
         with self.context.database.reading() as connection:
             for figures in job_figures(connection):
                 drivers += figures.is_open
-                usage = self.context.last_calls.usage(figures.job_id, figures.generation) if figures.is_open else None
+                usage = self.context.last_reports.usage(figures.job_id, figures.generation) if figures.is_open else None
                 add_job(families, figures, usage, now)
             _add_pushes(families, connection, self.context)
         families.add(declared.DRIVERS, drivers)

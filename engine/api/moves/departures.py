@@ -37,12 +37,12 @@ from engine.control.context import Context
 from engine.control.savepoints.savepoint_holds import SavepointTask
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, PipelineMovingError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Spec, StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import TransferPoint
-from engine.jobs.processes.unleft_java import is_at_work
+from engine.jobs.processes.stale_jvms import is_at_work
 from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import moves, pipeline_secrets, pipelines
 from engine.store.pipelines.moves import Move, MoveStep

@@ -15,7 +15,7 @@ from engine.checkpoints.spark_log import offsets_of_epoch
 from engine.control.context import Context
 from engine.control.preview_room import run_behind
 from engine.errors import EngineError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.effects import Gate, GateTime, promised, reached
 from engine.jobs.decisions.partitions import (
     Consumer,

@@ -43,7 +43,7 @@ from engine.errors import (
     TargetUnavailableError,
 )
 from engine.jobs import disk
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.effects import GateTime
 from engine.jobs.decisions.partitions import (
     Consumer,

@@ -29,7 +29,7 @@ from engine.errors import (
     PushBehindError,
     PushUnclearError,
 )
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.actors import CONTROL_PLANE
 from engine.jobs.decisions.partitions import LONGEST_PAUSE, SETTLING, Chance, Consumer, Doubt, Push, Pushed, key_of
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import PushPoint

@@ -9,7 +9,7 @@ from engine.api import answers
 from engine.api.http.bodies import Tags, Udf
 from engine.api.http.change_request import ChangeRequestDep
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import Deployment, Name, bring_about
+from engine.api.pipelines.deployments import Deployment, Name, apply_deployment
 from engine.api.pipelines.pipelines import Interval, JobSurroundings, Parallelism
 from engine.errors import UnsupportedRequestError
 
@@ -54,4 +54,4 @@ def create(body: PipelinePost, request: ChangeRequestDep, context: ContextDep) -
         checkpoint_interval_micros=body.checkpoint_interval_micros or _INTERVAL,
         tags=body.tags,
     )
-    return bring_about(body.name, deployment, request, context, must_be_new=True)
+    return apply_deployment(body.name, deployment, request, context, must_be_new=True)

@@ -33,13 +33,13 @@ from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, 
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again
 from engine.control.savepoints.take_savepoints import take_due
 from engine.control.stored_text import refuse_gone, stored_secrets
-from engine.control.traces.asked_starts import SpanId, asks_for_start, watch
+from engine.control.traces.requested_starts import SpanId, asks_for_start, watch
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, StaleWriteError
-from engine.inspection.reading_again import history_of
+from engine.inspection.retry_reads import history_of
 from engine.jobs import disk
+from engine.jobs.actors import JobRecord
 from engine.jobs.address import LONGEST_NAME, NAME
-from engine.jobs.authors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import (
     Pipeline,
@@ -157,10 +157,10 @@ def deploy(
 ) -> Response:
     """Create or update the pipeline of this name. Fields that the body omits are unchanged. Idempotent. A query that
     differs only in comments or layout makes no new version and restarts nothing."""
-    return bring_about(name, body, request, context, dry_run=dry_run)
+    return apply_deployment(name, body, request, context, dry_run=dry_run)
 
 
-def bring_about(
+def apply_deployment(
     name: str,
     body: Deployment,
     request: ChangeRequest,
@@ -172,7 +172,7 @@ def bring_about(
 ) -> Response:
     """Carry out a deployment. One that `must_be_new` is refused if the name is taken, and answers clients that expect a
     single status with 200. One with `preview_until` is a preview, with a lease until then."""
-    with watch(context.tell_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
+    with watch(context.emit_span, context.clock, "deploy", pipeline=name, dry_run=dry_run) as stopwatch:
         with context.database.reading() as connection:
             if (answer := earlier_answer(connection, context, request)) is not None:
                 return again(answer)
@@ -215,9 +215,9 @@ def _store(name: str, intended: _Deployment, context: Context, span: SpanId) -> 
         content = answers.DeployedPipeline(**dict(shown), unchanged=is_unchanged, remarks=remarks)
         status = 201 if earlier is None and not intended.must_be_new else 200
         response = record_answer(connection, context, request, status, content, pipeline)
-        if context.tell_span is not None and asks_for_start(earlier, pipeline):
+        if context.emit_span is not None and asks_for_start(earlier, pipeline):
             # before anybody else can read what is asked for, and start it
-            context.asked_starts.ask(pipeline.job_id, context.clock(), span)
+            context.requested_starts.ask(pipeline.job_id, context.clock(), span)
     reach(ControlPoint.AFTER_CHANGE)
     context.changed(pipeline.id)
     take_due(context, pipeline.id)  # of a job at rest, which starts when its state is saved

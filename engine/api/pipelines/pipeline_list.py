@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 
 from engine.api.answers import Page, PipelineFacts, pipeline_facts
 from engine.api.http.problems import ContextDep, refusals
-from engine.control.context import Context, LastCalls
-from engine.control.upgrades.go_back import reasons_not_undone
-from engine.jobs.authors import JobRecord
+from engine.control.context import Context, LastReports
+from engine.control.upgrades.auto_rollback import reasons_not_undone
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.effects import promised
 from engine.jobs.decisions.totals import rows_per_second
 from engine.jobs.processes.process_usage import SharedWith
@@ -110,7 +110,7 @@ def _rows(
             lag_micros=_lag(record, record.pipeline.id in given_up, now),
             rows_per_second=rows_per_second(epochs.get(record.status.job_id, ()), now),
             restarts=record.status.restarts,
-            **_usage(record, context.last_calls),
+            **_usage(record, context.last_reports),
         )
         for record in records
     ]
@@ -132,10 +132,10 @@ def _lag(record: JobRecord, is_given_up: bool, now: datetime) -> int | None:
     return to_micros(now) - to_micros(watermark)
 
 
-def _usage(record: JobRecord, last_calls: LastCalls) -> dict[str, Any]:
+def _usage(record: JobRecord, last_reports: LastReports) -> dict[str, Any]:
     """Return the resource use of the open run."""
     run = record.run
-    measured = None if run is None else last_calls.usage(run.job_id, run.generation)
+    measured = None if run is None else last_reports.usage(run.job_id, run.generation)
     cores = None if measured is None or measured.cores is None else round(measured.cores, 3)
     return {
         "cpu_cores": cores,

@@ -28,10 +28,10 @@ from engine.api.http.change_request import (
 from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
 from engine.control.preview_room import is_preview, refuse_preview_again
-from engine.control.upgrades.go_back import reasons_not_undone
+from engine.control.upgrades.auto_rollback import reasons_not_undone
 from engine.delivery.faults import reach
 from engine.errors import UnsupportedRequestError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import Pipeline, StopRequest
 from engine.jobs.decisions.states import StopMode

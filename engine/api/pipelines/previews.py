@@ -34,7 +34,7 @@ from engine.api.http.change_request import (
     record_answer,
 )
 from engine.api.http.problems import ContextDep, refusals
-from engine.api.pipelines.deployments import Deployment, bring_about
+from engine.api.pipelines.deployments import Deployment, apply_deployment
 from engine.control.context import Context
 from engine.control.deletions import LEASE, carry_out, mark_deleted, refuse_deletion
 from engine.errors import UnsupportedRequestError
@@ -71,7 +71,7 @@ def preview(body: PreviewPost, request: ChangeRequestDep, context: ContextDep) -
         )
     deployment = Deployment(query=only_shown(body.query), udfs=body.udfs, checkpoint_interval_micros=_INTERVAL)
     until = context.clock() + LEASE
-    return bring_about(disk.make("preview"), deployment, request, context, must_be_new=True, preview_until=until)
+    return apply_deployment(disk.make("preview"), deployment, request, context, must_be_new=True, preview_until=until)
 
 
 def keep_preview(context: Context, pipeline_id: str) -> None:

@@ -152,8 +152,8 @@ def check_place(directory: DataDirectory, place: str) -> None:
 
 
 def _export(context: Context, stored: Savepoint, job_id: str, body: ExportRequest, who: str | None) -> str:
-    from engine.checkpoints.home import export_savepoint  # noqa: PLC0415 - it brings what a server need not have
     from engine.checkpoints.places import open_place  # noqa: PLC0415
+    from engine.checkpoints.relocate import export_savepoint  # noqa: PLC0415 - it brings what a server need not have
 
     folder = context.directory.savepoint(stored.pipeline_id, stored.id)
     done = export_savepoint(folder, open_place(body.place), None if body.base is None else open_place(body.base))
@@ -182,8 +182,8 @@ def _run_import(context: Context, fresh: Savepoint, job_id: str, place: str, who
 
 def _import(context: Context, fresh: Savepoint, place: str) -> str:
     """Copy the whole savepoint; it is hidden until that is done."""
-    from engine.checkpoints.home import import_savepoint  # noqa: PLC0415 - it brings what a server need not have
     from engine.checkpoints.places import open_place  # noqa: PLC0415
+    from engine.checkpoints.relocate import import_savepoint  # noqa: PLC0415 - it brings what a server need not have
 
     with context.database.writing() as connection:
         newest = pipelines.get(connection, fresh.pipeline_id).version

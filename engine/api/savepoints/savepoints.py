@@ -36,7 +36,7 @@ from engine.control.upgrades.plan_restore import plan_restore
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
 from engine.jobs import disk
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.effects import with_savepoint
 from engine.jobs.decisions.spec import Pipeline, StopRequest

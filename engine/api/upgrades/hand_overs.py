@@ -25,7 +25,7 @@ from engine.control.context import Context
 from engine.control.upgrades.hand_over_plans import plan_hand_over, refuse_other_values
 from engine.control.upgrades.hand_over_steps import let_go
 from engine.errors import HandOverError, PipelineNotFoundError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import ShownUpgrade
 from engine.store.jobs.records import read_record

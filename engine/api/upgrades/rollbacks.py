@@ -34,8 +34,8 @@ from engine.api.http.problems import ContextDep, refusals
 from engine.api.pipelines.pipelines import show
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.lineage_divergence import is_behind, written_history
 from engine.checkpoints.manifest import SavepointManifest, read_manifest
-from engine.checkpoints.parting import is_behind, written_history
 from engine.control.context import Context
 from engine.control.plan_deployment import starts_of
 from engine.control.preview_room import refuse_preview_again
@@ -44,7 +44,7 @@ from engine.control.upgrades.plan_restore import RestorePlan, plan_origin, read_
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointError, StaleWriteError, UnreadableStateError
 from engine.jobs import disk
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.rollback import SavedState, SinkAhead, WayBack, sinks_ahead, way_back
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Upgrade, Version

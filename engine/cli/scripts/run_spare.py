@@ -25,8 +25,8 @@ from typing import IO, TypeAlias
 from engine.cli.main import answer_errors
 from engine.cli.scripts.run import until_end
 from engine.cli.scripts.warm import read_order
+from engine.driver.control_plane_client import end_group
 from engine.driver.handover import LOCK, SOCKET, TOKEN, Line, admit, digest_of_surroundings, is_private, listen
-from engine.driver.home import end_group
 from engine.jobs.processes import processes
 from engine.jobs.processes.free_memory import free_memory
 from engine.spark.run.stop_control import Control

@@ -24,7 +24,7 @@ from engine.jobs.decisions.effects import least_complete
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Failure, Progress, Status
 from engine.jobs.decisions.status import Run as Run_status
-from engine.jobs.decisions.totals import ToldRun
+from engine.jobs.decisions.totals import EmittedRun
 from engine.openlineage.datasets import Datasets, JobName, datasets_of
 from engine.openlineage.runs import (
     Certificate,
@@ -59,7 +59,7 @@ class EventMaker:
     context: Context
     _datasets: dict[tuple[str, int], Datasets] = field(default_factory=dict)
 
-    def make(self, told: ToldRun, telling: Telling) -> RunEvent:
+    def make(self, told: EmittedRun, telling: Telling) -> RunEvent:
         """Return the event. The inputs and outputs of a run are reported at its start and end."""
         launched_at, version = told.launched_at, told.version
         with self.context.database.reading() as connection:
@@ -86,7 +86,7 @@ class EventMaker:
             outputs=datasets.outputs,
         )
 
-    def _certificates(self, told: ToldRun, telling: Telling) -> CertificateFacet | None:
+    def _certificates(self, told: EmittedRun, telling: Telling) -> CertificateFacet | None:
         if not telling.certificates:
             return None
         return CertificateFacet(
@@ -105,7 +105,7 @@ class EventMaker:
             ]
         )
 
-    def _of(self, told: ToldRun, number: int) -> Datasets:
+    def _of(self, told: EmittedRun, number: int) -> Datasets:
         """Return the tables that a version reads and writes; empty if they are no longer known."""
         key = (told.pipeline_id, number)
         if key not in self._datasets:
@@ -157,14 +157,16 @@ class Telling:
     kind: EventType
     at: datetime
     generation: int
-    after: ToldRun | None
+    after: EmittedRun | None
     """None if nothing more will be emitted for the job."""
     progress: Progress | None = None
     certificates: Sequence[Certificate_certificates] = ()
     failure: Failure | None = None
 
 
-def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) -> Telling | ToldRun | datetime | None:
+def next_telling(
+    told: EmittedRun, seen: Seen, now: datetime, interval: timedelta
+) -> Telling | EmittedRun | datetime | None:
     """Return the next event; or the position to continue from, without one; or when there will be one; None if
     something must happen first."""
     run = seen.run
@@ -196,7 +198,7 @@ def next_telling(told: ToldRun, seen: Seen, now: datetime, interval: timedelta) 
     return _progress(told, seen.status, now, interval)
 
 
-def _relied_on(told: ToldRun, seen: Seen, now: datetime) -> Telling | None:
+def _relied_on(told: EmittedRun, seen: Seen, now: datetime) -> Telling | None:
     """Return the certificates of one run that follow each other; those of a run that was not reported wait for it."""
     if not seen.certificates or seen.certificates[0][2] > told.generation:
         return None
@@ -211,7 +213,7 @@ def _relied_on(told: ToldRun, seen: Seen, now: datetime) -> Telling | None:
     return Telling("OTHER" if is_over else "RUNNING", now, generation, after, certificates=certificates)
 
 
-def _end(told: ToldRun, run: Run_status, at: datetime, status: Status | None) -> Telling:
+def _end(told: EmittedRun, run: Run_status, at: datetime, status: Status | None) -> Telling:
     after = replace(told, stage="over")
     is_newest = status is not None and status.generation == run.generation
     progress = status.progress if status is not None and is_newest else None
@@ -225,7 +227,7 @@ def _end(told: ToldRun, run: Run_status, at: datetime, status: Status | None) ->
     return Telling(kind, at, told.generation, after, progress, failure=failure)
 
 
-def _progress(told: ToldRun, status: Status | None, now: datetime, interval: timedelta) -> Telling | datetime | None:
+def _progress(told: EmittedRun, status: Status | None, now: datetime, interval: timedelta) -> Telling | datetime | None:
     if status is None or status.generation != told.generation or status.progress.epoch in (None, told.epoch):
         return None
     due = (told.told_at or told.launched_at) + interval

@@ -19,11 +19,11 @@ from engine.control.lineage_events.events import EventMaker, Seen, Telling, next
 from engine.control.lineage_events.senders import Sender
 from engine.errors import EngineError, LineageEventRefusedError, LineageUnreachableError, PipelineNotFoundError
 from engine.jobs.decisions.partitions import Chance, pause
-from engine.jobs.decisions.totals import ToldRun
+from engine.jobs.decisions.totals import EmittedRun
 from engine.store import columns
 from engine.store.jobs import jobs, runs
 from engine.store.jobs.records import read_record
-from engine.store.openlineage import told_runs
+from engine.store.openlineage import emitted_runs
 from engine.store.partitions import certificates
 from engine.store.pipelines import previews
 
@@ -93,7 +93,7 @@ class LineageWatch:
         """Record which pipelines have news."""
         with self.context.database.reading() as connection:
             if self._read_until < 0:
-                self._due |= dict.fromkeys(told_runs.left(connection))
+                self._due |= dict.fromkeys(emitted_runs.left(connection))
             news = columns.since(connection, self._read_until)
             stages = jobs.stages(connection, [change.pipeline_id for change in news])
             for change in news:
@@ -112,7 +112,7 @@ class LineageWatch:
     def _step(self, pipeline_id: str) -> bool:
         """Emit one event of a pipeline; return whether nothing more is due."""
         with self.context.database.reading() as connection:
-            told = told_runs.find(connection, pipeline_id) or _first(connection, pipeline_id)
+            told = emitted_runs.find(connection, pipeline_id) or _first(connection, pipeline_id)
             seen = Seen() if told is None else _seen(connection, told)
         if told is None:
             del self._due[pipeline_id]
@@ -123,7 +123,7 @@ class LineageWatch:
                 self._send(told, telling)
                 self._write(telling.after, told)
                 return telling.after is None
-            case ToldRun() as following:
+            case EmittedRun() as following:
                 self._write(following)
                 return False
             case None:
@@ -133,7 +133,7 @@ class LineageWatch:
                 self._due[pipeline_id] = at
                 return True
 
-    def _send(self, told: ToldRun, telling: Telling) -> None:
+    def _send(self, told: EmittedRun, telling: Telling) -> None:
         event = self.maker.make(told, telling)
         try:
             self.sender.send(event.to_json())
@@ -143,12 +143,12 @@ class LineageWatch:
             LOG.info("OpenLineage gets events of runs again")
         self._failures, self._again = 0, None
 
-    def _write(self, told: ToldRun | None, before: ToldRun | None = None) -> None:
+    def _write(self, told: EmittedRun | None, before: EmittedRun | None = None) -> None:
         with self.context.database.writing() as connection:
             if told is not None:
-                told_runs.put(connection, told)
+                emitted_runs.put(connection, told)
             elif before is not None:
-                told_runs.remove(connection, before)
+                emitted_runs.remove(connection, before)
 
     def _fail(self, error: EngineError) -> None:
         self._failures += 1
@@ -157,7 +157,7 @@ class LineageWatch:
             LOG.warning("%s: OpenLineage gets no events now: %s; %s", error.code, error.message, error.hint)
 
 
-def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
+def _first(connection: Connection, pipeline_id: str) -> EmittedRun | None:
     """Return the newest run of a pipeline without emitted events; earlier ones are history, and previews are
     internal."""
     if previews.among(connection, [pipeline_id]):
@@ -169,7 +169,7 @@ def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
     run = runs.find(connection, record.status.job_id, record.status.generation)
     if run is None:
         return None
-    return ToldRun(
+    return EmittedRun(
         run.job_id,
         pipeline_id,
         record.pipeline.name,
@@ -180,7 +180,7 @@ def _first(connection: Connection, pipeline_id: str) -> ToldRun | None:
     )
 
 
-def _seen(connection: Connection, told: ToldRun) -> Seen:
+def _seen(connection: Connection, told: EmittedRun) -> Seen:
     try:
         record = read_record(connection, told.pipeline_id)
     except PipelineNotFoundError:

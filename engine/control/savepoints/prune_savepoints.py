@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_removal import fates, finish
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.schedules.retention import Fate
 from engine.store import savepoints

@@ -23,7 +23,7 @@ from engine.control.savepoints.savepoint_use import use_of
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointInUseError, SavepointPinnedError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.fault_points import SavepointPoint
 from engine.jobs.schedules.retention import Fate, HeldSavepoint, Retention, decide_fates
 from engine.store import savepoints

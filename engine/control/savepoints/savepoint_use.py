@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from engine.control.context import Context
 from engine.errors import SavepointError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.store import savepoints
 from engine.store.pipelines import pipelines, rehearsals, versions
 from engine.store.savepoints import Savepoint

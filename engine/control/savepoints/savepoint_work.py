@@ -14,7 +14,7 @@ from engine.errors import (
     SavepointError,
     SavepointNotFoundError,
 )
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.actors import CONTROL_PLANE
 from engine.jobs.decisions.status import JobEvent
 from engine.store import savepoints
 from engine.store.jobs import events

@@ -22,7 +22,7 @@ from engine.control.savepoints.take_savepoints import take_due
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError
 from engine.jobs import disk
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import SchedulePoint

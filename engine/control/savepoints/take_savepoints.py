@@ -13,11 +13,11 @@ from sqlalchemy.exc import OperationalError
 
 from engine.checkpoints import manifest
 from engine.control.context import Context
-from engine.control.traces.asked_starts import watch
-from engine.control.upgrades.go_back import go_back_if_failed
+from engine.control.traces.requested_starts import watch
+from engine.control.upgrades.auto_rollback import roll_back_if_failed
 from engine.delivery.faults import reach
 from engine.errors import EngineError, SavepointError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.fault_points import ControlPoint
 from engine.store import savepoints
 from engine.store.jobs.records import read_record, read_version
@@ -58,7 +58,7 @@ def _work(context: Context, savepoint: Savepoint) -> None:
             _refuse_another_state(connection, context, record, savepoint)
             numbers = _numbers_of_states(connection, record, savepoint)
         facts = {"pipeline": record.pipeline.name, "savepoint_id": savepoint.id}
-        with watch(context.tell_span, context.clock, "savepoint", **facts) as stopwatch:
+        with watch(context.emit_span, context.clock, "savepoint", **facts) as stopwatch:
             content = context.take(context.directory.state(savepoint.pipeline_id), savepoint, numbers)
             stopwatch.facts |= {"epoch": content.epoch, "bytes": content.bytes}
         settled = replace(
@@ -126,7 +126,7 @@ def _settle(context: Context, settled: Savepoint) -> None:
     # a job that is to start again has waited for it
     context.changed(settled.pipeline_id)
     if settled.before_version is not None:
-        go_back_if_failed(context, settled.pipeline_id)
+        roll_back_if_failed(context, settled.pipeline_id)
 
 
 def resume(context: Context) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from engine.control.traces.asked_starts import Span, SpanId
+from engine.control.traces.requested_starts import Span, SpanId
 from engine.errors import MissingPackageError
 from engine.values.instants import to_micros
 

@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 from engine.checkpoints.manifest import read_manifest
 from engine.control.context import Context
 from engine.control.savepoints.take_savepoints import settle_taken, take_due
-from engine.control.upgrades.go_back import (
+from engine.control.upgrades.auto_rollback import (
     EndIt,
     GoBack,
     StopIt,
@@ -42,14 +42,14 @@ from engine.control.upgrades.hand_over_plans import plan_hand_over
 from engine.delivery.faults import reach
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs import disk
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Pipeline, Restore, Spec, StopRequest, Upgrade
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import HandOverPoint
-from engine.jobs.processes.unleft_java import is_at_work
+from engine.jobs.processes.stale_jvms import is_at_work
 from engine.store import savepoints
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
@@ -335,7 +335,7 @@ class HandOvers:
 
     def give_up(self, pair: _Pair, why: str) -> None:
         """Let both pipelines continue as before. An original that has failed with the other state is rolled back
-        automatically (`engine/control/upgrades/go_back.py`)."""
+        automatically (`engine/control/upgrades/auto_rollback.py`)."""
         self._seen.pop(pair.row.copy_id, None)
         with self.context.database.writing() as connection:
             if not _is_current(connection, pair.row):

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from engine.checkpoints.layout import StatePaths
+from engine.checkpoints.lineage_divergence import refuse_gap
 from engine.checkpoints.manifest import SavepointManifest, check_files, read_manifest
-from engine.checkpoints.parting import refuse_gap
 from engine.checkpoints.restore import refuse_replay
 from engine.checkpoints.saved_query import SavedQuery, read_saved_query
 from engine.control.context import Context
 from engine.errors import OtherVersionError, ReplayError, SavepointError, StaleWriteError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import Pipeline, PlannedQuery, Restore, Version, is_bound_alike
 from engine.store import savepoints

@@ -37,7 +37,7 @@ def plan_upgrade(
     from engine.checkpoints.running_query import compile_running, query_of_state  # noqa: PLC0415
     from engine.checkpoints.spark_log import newest_commit  # noqa: PLC0415
     from engine.compile import compile_script  # noqa: PLC0415
-    from engine.inspection.reading_again import read_again  # noqa: PLC0415
+    from engine.inspection.retry_reads import read_again  # noqa: PLC0415
     from engine.inspection.summary import operator_figures  # noqa: PLC0415
     from engine.spark.upgrade.left_sinks import refuse_left_sinks  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415

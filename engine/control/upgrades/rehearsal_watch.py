@@ -30,11 +30,11 @@ from engine.errors import (
     RehearsalTimeError,
     message_of,
 )
-from engine.jobs.authors import CONTROL_PLANE
+from engine.jobs.actors import CONTROL_PLANE
 from engine.jobs.decisions.rollback import RehearsalOrder
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import RehearsalPoint
-from engine.jobs.processes.processes import last_words
+from engine.jobs.processes.processes import log_tail
 from engine.jobs.processes.rehearsal_processes import Rehearsers, folder_of
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
@@ -125,7 +125,7 @@ class RehearsalWatch:
         return None
 
     def _last_words(self, rehearsal: Rehearsal) -> str:
-        lines = last_words(folder_of(self.context.directory, rehearsal.id).log).splitlines()
+        lines = log_tail(folder_of(self.context.directory, rehearsal.id).log).splitlines()
         return f"with the words: {lines[-1][:500]}" if lines else "without a word"
 
     def _begin(self, rehearsal: Rehearsal) -> None:

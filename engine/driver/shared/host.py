@@ -41,12 +41,12 @@ from py4j.protocol import Py4JError
 
 from engine.delivery.disk_errors import writing
 from engine.driver.handover import Line, short_path
-from engine.driver.shared.place import SEEN_OFF, START, JavaWish
+from engine.driver.shared.place import DRAINED, START, JavaWish
 from engine.errors import DriverCrashedError, EngineError
 from engine.jobs.processes import processes
 from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, RunUsage, UsageMeter
-from engine.jobs.processes.unleft_java import forget_java, note_java
-from engine.spark.jvm.host_java import Door, HostJava
+from engine.jobs.processes.stale_jvms import forget_java, note_java
+from engine.spark.jvm.host_java import HostJava, TenantGateway
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +150,11 @@ def _tell(line: Line, error: EngineError) -> None:
 
 
 @dataclass(slots=True)
-class Lodger:
+class Tenant:
     """A driver in the host."""
 
     name: str
-    door: Door
+    door: TenantGateway
     lock: int
     """Descriptor of its pipeline's lock."""
     lock_path: Path
@@ -168,7 +168,7 @@ class Host:
     directory: Path
     listener: socket.socket
     java: HostJava
-    _lodgers: dict[str, Lodger] = field(default_factory=dict)
+    _tenants: dict[str, Tenant] = field(default_factory=dict)
     _coming: int = 0
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _empty_since: float = field(default_factory=time.monotonic)
@@ -195,7 +195,7 @@ class Host:
         # those who are here ask what has become of Java; those who come start another host
         self.listener.close()
         end = time.monotonic() + _LAST_WORDS
-        while self._lodgers and time.monotonic() < end:
+        while self._tenants and time.monotonic() < end:
             time.sleep(_LOOK / 5)
         self.java.close()
         return 3
@@ -212,39 +212,39 @@ class Host:
 
     def _attend(self, line: Line) -> None:
         """Serve one driver until it has gone."""
-        lodger = None
+        tenant = None
         try:
-            lodger = self._let_in(line)
-            if lodger is not None:
-                self._welcome(line, lodger)
-            while lodger is not None and (request := line.hear()) is not None:
-                line.say({**self._answer(lodger, str(request.get("ask"))), "number": request.get("number")})
+            tenant = self._let_in(line)
+            if tenant is not None:
+                self._welcome(line, tenant)
+            while tenant is not None and (request := line.hear()) is not None:
+                line.say({**self._answer(tenant, str(request.get("ask"))), "number": request.get("number")})
         except (OSError, ValueError) as error:
-            LOG.warning("the line to %s breaks: %s", "a driver" if lodger is None else lodger.name, error)
+            LOG.warning("the line to %s breaks: %s", "a driver" if tenant is None else tenant.name, error)
         except Py4JError as error:
-            LOG.warning("Java does not answer for %s: %s", "a driver" if lodger is None else lodger.name, error)
+            LOG.warning("Java does not answer for %s: %s", "a driver" if tenant is None else tenant.name, error)
         except EngineError as error:
             LOG.error("%s", error)
-            if lodger is None:
+            if tenant is None:
                 _tell(line, error)
         except Exception as error:
             LOG.exception("the host meets an error of its own")
-            if lodger is None:  # hung up on without a word, it would take that for an outage, and come again for ever
+            if tenant is None:  # hung up on without a word, it would take that for an outage, and come again for ever
                 hint = f"the log of the host is in {self.directory}"
                 _tell(line, DriverCrashedError(f"{type(error).__name__}: {error}", hint=hint))
         finally:
             try:
-                if lodger is not None:
-                    self._see_off(lodger)
+                if tenant is not None:
+                    self._see_off(tenant)
                     with suppress(OSError):
-                        line.say(SEEN_OFF)
+                        line.say(DRAINED)
             finally:
                 with self._guard:
                     self._coming -= 1
                     self._empty_since = time.monotonic()
                 line.close()
 
-    def _let_in(self, line: Line) -> Lodger | None:
+    def _let_in(self, line: Line) -> Tenant | None:
         request, descriptors = line.hear_with_outputs()
         if request is None or len(descriptors) != 1:
             for descriptor in descriptors:
@@ -255,7 +255,7 @@ class Host:
             with writing(lock.parent):  # hung up on without a word, it would take that for an outage, too
                 note_java(lock, self.java.pid)
             try:
-                lodger = Lodger(name, self.java.let_in(name, log), descriptors[0], lock)
+                tenant = Tenant(name, self.java.let_in(name, log), descriptors[0], lock)
             except BaseException:
                 forget_java(lock)
                 raise
@@ -263,31 +263,31 @@ class Host:
             os.close(descriptors[0])
             raise
         with self._guard:
-            self._lodgers[lodger.name] = lodger
-        LOG.info("%s comes", lodger.name)
-        return lodger
+            self._tenants[tenant.name] = tenant
+        LOG.info("%s comes", tenant.name)
+        return tenant
 
-    def _welcome(self, line: Line, lodger: Lodger) -> None:
+    def _welcome(self, line: Line, tenant: Tenant) -> None:
         """Tell a driver where its door is; it may have been killed while it waited for that."""
-        door = lodger.door
+        door = tenant.door
         pids = {"host": os.getpid(), "java": self.java.pid}
         line.say({**pids, "port": door.port, "secret": door.secret, "python": self.java.python})
 
-    def _answer(self, lodger: Lodger, question: str) -> dict[str, object]:
+    def _answer(self, tenant: Tenant, question: str) -> dict[str, object]:
         match question:
             case "java":
                 death = self.java.death()
                 if self._verdict is not None:
                     return {"died": self._verdict}
                 return {} if death is None else {"died": death.message, "hint": death.hint}
-            case "usage" if not lodger.has_left:
+            case "usage" if not tenant.has_left:
                 with suppress(Py4JError, OSError):  # another one may just leave
-                    return self._usage(lodger)
+                    return self._usage(tenant)
             case "leave":
-                self._see_off(lodger)
+                self._see_off(tenant)
         return {}
 
-    def _usage(self, asking: Lodger) -> dict[str, object]:
+    def _usage(self, asking: Tenant) -> dict[str, object]:
         """Return the resources that a driver has used here, as far as they are known."""
         if not self._measuring.acquire(timeout=_LOOK):  # a tenant that leaves does not wait for a suspended JVM
             return {}
@@ -302,29 +302,29 @@ class Host:
     def _look(self) -> None:
         """See what all have used who are here."""
         with self._guard:
-            lodgers = [lodger for lodger in self._lodgers.values() if not lodger.has_left]
-        self._used = {lodger.name: InJava(*lodger.door.used()) for lodger in lodgers}
+            tenants = [tenant for tenant in self._tenants.values() if not tenant.has_left]
+        self._used = {tenant.name: InJava(*tenant.door.used()) for tenant in tenants}
         self._measured, self._measured_at = self._meter.measure(), time.monotonic()
         workers = self._measured.get("workers")
         self._shares.look(0.0 if workers is None else workers.cpu_seconds, self._used)
 
-    def _see_off(self, lodger: Lodger) -> None:
+    def _see_off(self, tenant: Tenant) -> None:
         """End what it has under way, then let go of its lock. What does not end in time is ended with Java: nothing of
         it may meet the next run of its pipeline."""
-        if lodger.has_left:
+        if tenant.has_left:
             return
-        lodger.has_left = True
+        tenant.has_left = True
         begin = time.monotonic()
-        if self.java.is_alive and not lodger.door.close():
-            LOG.error("what %s has begun does not end: Java is ended", lodger.name)
-            self._verdict = f"Java was ended, since what {lodger.name} had begun in it did not end"
+        if self.java.is_alive and not tenant.door.close():
+            LOG.error("what %s has begun does not end: Java is ended", tenant.name)
+            self._verdict = f"Java was ended, since what {tenant.name} had begun in it did not end"
             self.java.kill()
         with self._guard:
-            del self._lodgers[lodger.name]
+            del self._tenants[tenant.name]
         with suppress(OSError):
-            forget_java(lodger.lock_path)
-        os.close(lodger.lock)
-        LOG.info("%s has gone, in %.1f s", lodger.name, time.monotonic() - begin)
+            forget_java(tenant.lock_path)
+        os.close(tenant.lock)
+        LOG.info("%s has gone, in %.1f s", tenant.name, time.monotonic() - begin)
 
     def _is_needless(self) -> bool:
         with self._guard:

@@ -20,7 +20,7 @@ from engine.jobs.processes import processes
 from engine.values.secret_references import SECRET_PREFIX
 
 START, LOG = "start", "host.log"
-SEEN_OFF: Mapping[str, object] = {"is": "seen off"}
+DRAINED: Mapping[str, object] = {"is": "seen off"}
 """The host's final message to a driver: no work of it is left."""
 
 

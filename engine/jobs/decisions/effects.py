@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from engine.errors import CompletenessUnknownError, SinkNotFoundError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.spec import Pipeline, Version, is_bound_alike
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Progress, Status

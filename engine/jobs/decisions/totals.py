@@ -148,7 +148,7 @@ Stage = Literal["new", "begun", "up", "over"]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRun:
+class EmittedRun:
     """A run of a job, and what was emitted about it. Everything about earlier runs has been emitted."""
 
     job_id: str

@@ -132,7 +132,7 @@ _MOST = 16_384
 """Bytes to read: a log may be larger than the memory."""
 
 
-def last_words(log: Path) -> str:
+def log_tail(log: Path) -> str:
     """Return the end of a log; empty if the log is empty or missing."""
     try:
         with log.open("rb") as file:

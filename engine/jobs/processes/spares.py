@@ -28,7 +28,7 @@ from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
 from engine.jobs.processes.free_memory import free_memory
-from engine.jobs.processes.processes import last_words
+from engine.jobs.processes.processes import log_tail
 from engine.values.run_settings import needs_own_session
 
 LOG = logging.getLogger(__name__)
@@ -211,4 +211,4 @@ def fits(assignment: Assignment) -> bool:
 
 
 def _last_words(spare: Spare) -> tuple[int | None, str]:
-    return spare.process.poll(), last_words(spare.directory / LOG_FILE)[-500:] or "it said nothing"
+    return spare.process.poll(), log_tail(spare.directory / LOG_FILE)[-500:] or "it said nothing"

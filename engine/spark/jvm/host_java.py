@@ -1,7 +1,7 @@
 """JVM that several drivers share. Each driver has a gateway and a Spark session of its own in it.
 
 The threads of a gateway run all calls of its driver. They carry the driver's session, scheduler pool and job tag (see
-`jvm/local_files/arroyo/Lodger.java`).
+`jvm/local_files/arroyo/Tenant.java`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOOK_PATIENCE = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class TenantGateway:
     """Gateway of one driver into the shared JVM."""
 
     port: int
@@ -100,7 +100,7 @@ class HostJava:
         """Return why the JVM has died, if its connection is lost; None if it lives."""
         return java_process.death_of(gateway_of_session())
 
-    def let_in(self, name: str, log: Path) -> Door:
+    def let_in(self, name: str, log: Path) -> TenantGateway:
         """Return a gateway for a driver, under a name that was never used before. Spark's log lines about its work go
         to that file. Raise an error if the JVM does not answer."""
         jvm = self.spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
@@ -108,12 +108,12 @@ class HostJava:
         secret = secrets.token_hex(32)
         session = self.spark._jsparkSession  # noqa: SLF001 - see above
 
-        def open_door() -> Door:
-            lodger = jvm.arroyo.Lodger.open(session, name, secret, str(log))
-            return Door(int(lodger.port()), secret, lodger)
+        def open_door() -> TenantGateway:
+            lodger = jvm.arroyo.Tenant.open(session, name, secret, str(log))
+            return TenantGateway(int(lodger.port()), secret, lodger)
 
         try:
-            return answer_within(_DOOR_PATIENCE, open_door, too_late=Door.close)
+            return answer_within(_DOOR_PATIENCE, open_door, too_late=TenantGateway.close)
         except TimeoutError as error:
             raise SharedJavaDiedError(
                 f"the JVM that this pipeline would share accepts no pipeline: {message_of(error)}",

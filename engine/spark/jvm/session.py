@@ -281,13 +281,13 @@ def join_session(port: int, secret: str, python: str, java: SharedJava, environm
     _connect(port, secret, java)
     jvm = SparkContext._jvm
     assert jvm is not None
-    # what the thread has that obeys this process in Java: see Lodger.java
+    # what the thread has that obeys this process in Java: see Tenant.java
     session = jvm.org.apache.spark.sql.classic.SparkSession.getActiveSession().get()
     context = jvm.JavaSparkContext.fromSparkContext(session.sparkContext())
     with _keep_interrupt():
         spark = SparkSession(SparkContext(jsc=context, conf=SparkConf(_jconf=context.getConf())), session)
     spark.sparkContext.environment.update(environment)
-    jvm.arroyo.Lodger.keepDefault()
+    jvm.arroyo.Tenant.keepDefault()
     return spark
 
 

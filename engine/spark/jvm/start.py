@@ -80,7 +80,7 @@ class JvmLog:
         """Return the log of a JVM that is about to start."""
         return JvmLog(path, _size(path), _size(noise_of(path)), count_memory_kills())
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of the JVM's output, outside of its logger or else in its log, where warnings do not explain
         an end. Tracebacks of Python workers are left out."""
         words = _TRACEBACK.sub("", _end_of(noise_of(self.path), self.noise_begin)).strip()
@@ -215,13 +215,13 @@ def wait_until_ready(started: StartedJvm, deadline: timedelta = START_DEADLINE) 
             if (code := started.process.poll()) is not None:
                 _end(started.process, timedelta(0))
                 raise JavaStartError(
-                    f"Java {_ending(code, started.log)} before Spark was up: {started.log.last_words()}",
+                    f"Java {_ending(code, started.log)} before Spark was up: {started.log.log_tail()}",
                     hint=f"the whole log is in {started.log.path}",
                 )
             if time.monotonic() > give_up:
                 _end(started.process, timedelta(0))
                 raise JavaStartError(
-                    f"Java was not up after {deadline.total_seconds():.0f} s: {started.log.last_words()}",
+                    f"Java was not up after {deadline.total_seconds():.0f} s: {started.log.log_tail()}",
                     hint=f"the machine may be overloaded; the whole log is in {started.log.path}",
                 )
             time.sleep(_LOOK_AGAIN)
@@ -265,7 +265,7 @@ def death_of(gateway: Gateway, patience: timedelta = DEATH_PATIENCE) -> JvmDiedE
     if code == -signal.SIGKILL:
         # it had no time to speak: what is in its log is of others, or of earlier
         return JvmDiedError(f"the JVM {_ending(code, log)} while the pipeline ran", hint=_KILLED.format(log=log.path))
-    words = log.last_words()
+    words = log.log_tail()
     shortage = next((line.strip() for line in words.splitlines() if _OUT_OF_MEMORY in line), None)
     if shortage is not None:
         return JvmDiedError(

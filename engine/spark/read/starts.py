@@ -22,7 +22,7 @@ from engine.checkpoints.spark_log import numbers
 from engine.compile import Program
 from engine.connectors import source_kind_of
 from engine.errors import StartPositionError
-from engine.inspection.reading_again import read_again
+from engine.inspection.retry_reads import read_again
 from engine.spark.read.history import History
 from engine.spark.read.offset_log import read_ends
 from engine.udf.declared import UdfFile

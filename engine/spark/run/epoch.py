@@ -30,8 +30,8 @@ from engine.spark.lower.over import lower_leading
 from engine.spark.lower.rows import quoted
 from engine.spark.map_in_arrow import map_in_arrow
 from engine.spark.read.scan_spec import CHANGES
+from engine.spark.run.map_only import WholeTasks
 from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
-from engine.spark.run.whole_tasks import WholeTasks
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.write.targets import Target
 from engine.spark.write.write_segments import MESSAGE, segment_writer
@@ -191,7 +191,7 @@ class EpochPart:
         self, released: DataFrame, epoch: Epoch, written: Sequence[int], place: OneTaskPlace
     ) -> list[SinkMessage]:
         """Write in one task; if the rows are too many for it, have Spark write them from a file."""
-        from engine.spark.run.one_task import OneTask, RowsPutAside  # noqa: PLC0415 - it needs Arrow
+        from engine.spark.run.single_task import OneTask, RowsPutAside  # noqa: PLC0415 - it needs Arrow
 
         leading = leading_of_branch(self.parts)
         rows = with_numbered_columns(released if leading is None else lower_leading(leading, released))

@@ -61,10 +61,10 @@ from engine.spark.read.pulses import Pulses
 from engine.spark.read.scan_spec import format_name
 from engine.spark.read.starts import begun_tables
 from engine.spark.run import executor_watch
-from engine.spark.run.begun_epochs import BegunEpochs
 from engine.spark.run.bucket_requests import BucketRequests, requests_of
 from engine.spark.run.draining import Draining
 from engine.spark.run.epoch import EpochPart
+from engine.spark.run.epoch_gate import EpochGate
 from engine.spark.run.executor_probe import probe_executors
 from engine.spark.run.executor_watch import ExecutorWatch, count_executors
 from engine.spark.run.failures import explain_failure
@@ -297,7 +297,7 @@ def _run(
             has_other_disks = prepared.spec.has_other_disks
             receivers = receivers_of(prepared.program, prepared.paths.intake, has_other_disks=has_other_disks)
             running = _Running(
-                prepared, control, reporter, listeners, BegunEpochs(control), pacing, owner=owner, receivers=receivers
+                prepared, control, reporter, listeners, EpochGate(control), pacing, owner=owner, receivers=receivers
             )
             return running.until_end(spark)
     finally:
@@ -326,7 +326,7 @@ class _Running:
     control: Control
     reporter: Reporter
     listeners: _Listeners
-    begun: BegunEpochs
+    begun: EpochGate
     pacing: Pacing
     written: dict[int, WrittenEpoch] = field(default_factory=dict)
     committed_at: datetime | None = None

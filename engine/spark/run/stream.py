@@ -22,7 +22,7 @@ from engine.spark.read.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpe
 from engine.spark.read.slices_read_by_spark import stream_slices, tables_of
 from engine.spark.read.source import Reader, source_class, streamed
 from engine.spark.run.epoch import EpochPart
-from engine.spark.run.whole_tasks import WholeTasks
+from engine.spark.run.map_only import WholeTasks
 from engine.spark.tagged_frames import tag
 from engine.spark.workers.register_kernels import register_kernels
 from engine.spark.workers.register_udfs import register_udfs

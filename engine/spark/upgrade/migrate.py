@@ -29,7 +29,7 @@ from engine.plan.state.operators import Operator
 from engine.plan.state.withheld import Range, ranges_of, step_of
 from engine.spark.jvm.local_files.state_rewriter import StateRewriter, filler, state_rewriter
 from engine.spark.state.panes_to_windows import rows_of_windows
-from engine.spark.upgrade.skeleton import as_snapshots
+from engine.spark.upgrade.empty_checkpoint import as_snapshots
 
 
 def migrate(

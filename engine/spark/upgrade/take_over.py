@@ -31,10 +31,10 @@ from engine.checkpoints import spark_log
 from engine.checkpoints.carry_over import SourceChoice, carry_over
 from engine.checkpoints.claim import Claim, StatefulQuery
 from engine.checkpoints.forms import carried_forms, read_forms, untold
-from engine.checkpoints.home import bring_home
 from engine.checkpoints.late_batches import carried, read_withheld
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.lineage import read_lineage
+from engine.checkpoints.relocate import bring_home
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.checkpoints.savepoints import Request, take_requested
 from engine.checkpoints.swap import StatePoint, scratch
@@ -48,10 +48,10 @@ from engine.plan.state.panes import with_panes
 from engine.spark.printers.expressions import to_sql
 from engine.spark.read.starts import begun_after, begun_tables, counting_starts
 from engine.spark.run.run_spec import StateUpgrade
+from engine.spark.upgrade.empty_checkpoint import build_skeleton
 from engine.spark.upgrade.left_sinks import refuse_left_sinks
 from engine.spark.upgrade.migrate import migrate
 from engine.spark.upgrade.pane_upgrades import nodes_by_pane, open_in_panes, panes_after
-from engine.spark.upgrade.skeleton import build_skeleton
 from engine.spark.write.targets import sink_directory
 from engine.udf.declared import UdfFile
 from engine.values.start_positions import StartPosition

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, not_, or_, select
 
 from engine.errors import StaleWriteError
-from engine.jobs.authors import JobRecord
+from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.spec import Pipeline, Version
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent, Run, Status

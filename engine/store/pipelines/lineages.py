@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.checkpoints.lineage import new_id, parents_after
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions.spec import Restore, is_bound_alike
 from engine.jobs.decisions.status import JobEvent, Run
 from engine.jobs.disk import DataDirectory

@@ -56,7 +56,7 @@ class Span:
     parent: SpanId | None = None
 
 
-TellSpan = Callable[[Span], None]
+EmitSpan = Callable[[Span], None]
 """Takes a span and returns at once, whatever happens to it."""
 
 
@@ -85,7 +85,7 @@ class Watch:
 
 
 @contextmanager
-def watch(tell: TellSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
+def watch(tell: EmitSpan | None, clock: Clock, name: str, **facts: Value) -> Iterator[Watch]:
     """Record the span of the context once it ends, whether it succeeds or is refused."""
     stopwatch, begin, failure = Watch(clock, dict(facts), new_id()), clock(), None
     try:
@@ -136,7 +136,7 @@ def _of_run(pipeline: str, run: Run) -> dict[str, Value]:
 
 
 @dataclass(slots=True)
-class AskedStarts:
+class RequestedStarts:
     """Deployments whose runs have not started yet, by job; the newest counts."""
 
     _asked: dict[str, tuple[datetime, SpanId]] = field(default_factory=dict)

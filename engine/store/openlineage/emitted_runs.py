@@ -9,7 +9,7 @@ from dataclasses import asdict
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, Text, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from engine.jobs.decisions.totals import ToldRun
+from engine.jobs.decisions.totals import EmittedRun
 from engine.store.columns import Instant
 from engine.store.database import METADATA
 from engine.store.pipelines.pipelines import PIPELINES
@@ -31,11 +31,11 @@ TOLD_RUNS = Table(
 )
 
 
-def find(connection: Connection, pipeline_id: str) -> ToldRun | None:
+def find(connection: Connection, pipeline_id: str) -> EmittedRun | None:
     """Return the run of a pipeline that is being reported; None if none ever was."""
     query = select(TOLD_RUNS).where(TOLD_RUNS.c.pipeline_id == pipeline_id)
     row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else ToldRun(**row)
+    return None if row is None else EmittedRun(**row)
 
 
 def left(connection: Connection) -> Sequence[str]:
@@ -44,12 +44,12 @@ def left(connection: Connection) -> Sequence[str]:
     return list(connection.execute(query).scalars())
 
 
-def put(connection: Connection, told: ToldRun) -> None:
+def put(connection: Connection, told: EmittedRun) -> None:
     """Record what was emitted."""
     upsert = insert(TOLD_RUNS).values(asdict(told))
     connection.execute(upsert.on_conflict_do_update(index_elements=["job_id"], set_=asdict(told)))
 
 
-def remove(connection: Connection, told: ToldRun) -> None:
+def remove(connection: Connection, told: EmittedRun) -> None:
     """Forget a job whose runs are all reported."""
     connection.execute(delete(TOLD_RUNS).where(TOLD_RUNS.c.job_id == told.job_id))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine.spark.upgrade.hand_over import Standing
 
 
-class Meetings(Protocol):
+class Rendezvous(Protocol):
     """Reads states, and compares positions in tables."""
 
     def standing(self, state: Path) -> Standing | None:
@@ -50,7 +50,7 @@ class Meetings(Protocol):
         """Let the next runs of a state continue to read."""
 
 
-class StateMeetings:
+class StateRendezvous:
     """Reads states on the disk of this machine. The code that compares positions is imported late, for a fast start of
     the server."""
 

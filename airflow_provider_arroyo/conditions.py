@@ -1,4 +1,4 @@
-"""Conditions that a task can wait for, as values. `looks.py` polls them, on workers and in triggers.
+"""Conditions that a task can wait for, as values. `polling.py` polls them, on workers and in triggers.
 
 Compute the lag of a stream over time from its committed epochs.
 
@@ -23,9 +23,9 @@ from typing import Annotated, Any, Literal, TypeAlias, assert_never, cast, get_a
 
 from pydantic import Discriminator, TypeAdapter
 
-from airflow_provider_arroyo.answers import Checkpoint, JobState
-from airflow_provider_arroyo.calls import GateTime
 from airflow_provider_arroyo.durations import to_instant
+from airflow_provider_arroyo.requests import GateTime
+from airflow_provider_arroyo.responses import Checkpoint, JobState
 
 Goal = Literal["running", "finished", "stopped", "failed"]
 

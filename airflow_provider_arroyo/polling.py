@@ -6,13 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
-from airflow_provider_arroyo import calls, consumers, copies, rehearsals, savepoints, watermarks
-from airflow_provider_arroyo.answers import Checkpoint, JobState
-from airflow_provider_arroyo.calls import GateTime
-from airflow_provider_arroyo.conversations import Backoff, Clock, Conversation, Pause, ask, utc_now
-from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, end_of, newest_job, summary
-from airflow_provider_arroyo.waits import (
+from airflow_provider_arroyo import consumers, copies, rehearsals, requests, savepoints, watermarks
+from airflow_provider_arroyo.conditions import (
     MOST_EPOCHS,
     UntilCheckpoint,
     UntilFresh,
@@ -28,6 +23,11 @@ from airflow_provider_arroyo.waits import (
     Wait,
     describe,
 )
+from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, end_of, newest_job, summary
+from airflow_provider_arroyo.protocols import Backoff, Clock, Conversation, Pause, ask, utc_now
+from airflow_provider_arroyo.requests import GateTime
+from airflow_provider_arroyo.responses import Checkpoint, JobState
 
 NO_HOLD = timedelta(0)
 
@@ -82,7 +82,7 @@ def describe_state(wait: Wait) -> Conversation[str]:
                 progress = yield from ask(watermarks.get_watermark(pipeline))
                 return _how_far(pipeline, progress, table, by)
             case _:
-                known = yield from ask(calls.get_pipeline(wait.pipeline))
+                known = yield from ask(requests.get_pipeline(wait.pipeline))
                 return f"pipeline {known.name} is {known.state}"
     except ArroyoError as error:
         return f"its progress is unknown: {error}"
@@ -128,7 +128,7 @@ def look(wait: Wait, hold: timedelta = timedelta(0), now: Clock = utc_now) -> Co
 
 
 def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     if wait.after_run is not None and (pipeline.state is wait.before or not pipeline.state.is_terminal):
         job = yield from newest_job(pipeline)
         if job is None or job.run_id <= wait.after_run:
@@ -190,10 +190,10 @@ def _certify(wait: UntilWatermarks, passed: dict[UntilWatermark, Reached]) -> Co
 
 
 def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     checkpoints: tuple[Checkpoint, ...] = ()
     if pipeline.job_id is not None:
-        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id))
+        checkpoints = yield from ask(requests.list_checkpoints(wait.pipeline, pipeline.job_id))
     fitting = [checkpoint for checkpoint in checkpoints if _fits(wait, checkpoint)]
     if fitting:
         newest = max(fitting, key=lambda checkpoint: checkpoint.epoch)
@@ -202,10 +202,10 @@ def _look_at_checkpoints(wait: UntilCheckpoint) -> Conversation[Event | None]:
 
 
 def _look_at_lag(wait: UntilLag, now: Clock) -> Conversation[Event | None]:
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     checkpoints: tuple[Checkpoint, ...] = ()
     if pipeline.job_id is not None:
-        checkpoints = yield from ask(calls.list_checkpoints(wait.pipeline, pipeline.job_id, limit=MOST_EPOCHS))
+        checkpoints = yield from ask(requests.list_checkpoints(wait.pipeline, pipeline.job_id, limit=MOST_EPOCHS))
     if wait.bounds.hold(checkpoints, now()):
         newest = max(checkpoints, key=lambda checkpoint: checkpoint.epoch)
         return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
@@ -216,7 +216,7 @@ def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:
     savepoint = yield from ask(savepoints.get_savepoint(wait.pipeline, wait.savepoint))
     if savepoint.state == "pending":
         return None
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     if savepoint.state == "completed":
         return Reached(wait.pipeline, pipeline.state, savepoint.epoch, savepoint.watermark)
     text = savepoint.failure_message or f"savepoint {savepoint.id} failed"
@@ -233,7 +233,7 @@ def _look_at_drill(wait: UntilProven) -> Conversation[Event | None]:
     is_over = task is not None and task.kind == "drill" and task.state == "failed"
     if savepoint.proven_at is None and not is_over:
         return None
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     if task is not None and is_over:
         text = f"savepoint {savepoint.id} is not proven to be restorable: {task.message}"
         code = "savepoint.damaged" if savepoint.damage else "savepoint.error"
@@ -245,7 +245,7 @@ def _look_at_hand_over(wait: UntilHandedOver) -> Conversation[Event | None]:
     hand_over = yield from ask(copies.get_hand_over(wait.pipeline))
     if hand_over.step not in ("over", "given_up", "apart"):
         return None
-    pipeline = yield from ask(calls.get_pipeline(hand_over.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(hand_over.pipeline))
     if hand_over.step == "over":
         return Reached(wait.pipeline, pipeline.state)
     why = hand_over.waits_for or "it was taken back"
@@ -257,7 +257,7 @@ def _look_at_partitions(wait: UntilPartition, hold: timedelta) -> Conversation[E
     deliveries = yield from ask(consumers.next_deliveries(wait.consumer, 1, hold))
     if not deliveries.data:
         return None
-    pipeline = yield from ask(calls.get_pipeline(deliveries.consumer.pipeline_id))
+    pipeline = yield from ask(requests.get_pipeline(deliveries.consumer.pipeline_id))
     return Reached(pipeline.id, pipeline.state)
 
 
@@ -265,7 +265,7 @@ def _look_at_rehearsal(wait: UntilRehearsed) -> Conversation[Event | None]:
     rehearsal = yield from ask(rehearsals.get_rehearsal(wait.pipeline, wait.rehearsal))
     if not rehearsal.is_over:
         return None
-    pipeline = yield from ask(calls.get_pipeline(wait.pipeline))
+    pipeline = yield from ask(requests.get_pipeline(wait.pipeline))
     return Reached(wait.pipeline, pipeline.state)
 
 
@@ -280,7 +280,7 @@ def _ended_if_terminal(name: str, state: JobState) -> Conversation[Event | None]
     """Return the end of a job, as its pipeline reports it; None while it changes its state."""
     if not state.is_terminal:
         return None
-    pipeline = yield from ask(calls.get_pipeline(name))
+    pipeline = yield from ask(requests.get_pipeline(name))
     return (yield from end_of(pipeline)) if pipeline.is_at_rest else None
 
 

@@ -2,10 +2,10 @@
 
 A protocol is a generator. It yields requests and pauses, receives the responses, and returns a result:
 
-    pipeline = yield from ask(calls.get_pipeline("orders"))     # yields ApiCall(GET /pipelines/orders)
+    pipeline = yield from ask(requests.get_pipeline("orders"))     # yields ApiCall(GET /pipelines/orders)
     while pipeline.state is not JobState.RUNNING:
         yield Pause(timedelta(seconds=5))
-        pipeline = yield from ask(calls.get_pipeline("orders"))
+        pipeline = yield from ask(requests.get_pipeline("orders"))
     return pipeline
 
 It does no I/O and reads no clock, so `run` and `arun` differ only in how they send and sleep.
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, assert_never
 
-from airflow_provider_arroyo import calls, savepoints
-from airflow_provider_arroyo.calls import ApiCall
+from airflow_provider_arroyo import requests, savepoints
 from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.requests import ApiCall
 
 OnKill = Literal["detach", "stop", "savepoint_and_stop"]
 """`detach`: the pipeline keeps running. `stop`: it takes a last checkpoint and stops. `savepoint_and_stop`: also takes
@@ -36,7 +36,7 @@ def carry_out(action: OnKill, pipeline: str, key: str) -> Conversation[None]:
         case "detach":
             return
         case "stop":
-            yield from ask(calls.stop_pipeline(pipeline, "checkpoint"))
+            yield from ask(requests.stop_pipeline(pipeline, "checkpoint"))
         case "savepoint_and_stop":
             yield from ask(savepoints.stop_with_savepoint(pipeline, label="when the task was killed", key=key))
         case never:

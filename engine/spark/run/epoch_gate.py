@@ -16,7 +16,7 @@ from engine.spark.run.stop_control import Control, StopRequested
 
 
 @dataclass(slots=True)
-class BegunEpochs:
+class EpochGate:
     """The newest epoch that has begun, and the newest that was reported; -1 before the first epoch of this run."""
 
     control: Control

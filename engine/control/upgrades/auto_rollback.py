@@ -31,7 +31,7 @@ from sqlalchemy import Connection
 from engine.control.context import Context
 from engine.control.upgrades.plan_restore import RestorePlan, plan_restore
 from engine.errors import EngineError
-from engine.jobs.authors import CONTROL_PLANE, JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
 from engine.jobs.decisions import intend
 from engine.jobs.decisions.spec import Upgrade
 from engine.jobs.decisions.states import State
@@ -51,7 +51,7 @@ _RECENT = 20
 _NOT_UNDONE = "upgrade.not_undone"
 
 
-def go_back_if_failed(context: Context, pipeline_id: str) -> None:
+def roll_back_if_failed(context: Context, pipeline_id: str) -> None:
     """Undo the upgrade of a pipeline that has failed before it has committed anything, if there is one."""
     with context.database.reading() as connection:
         record = read_record(connection, pipeline_id)
@@ -95,7 +95,7 @@ def resume(context: Context) -> None:
     with context.database.reading() as connection:
         failed = [r.pipeline.id for r in read_page(connection, None, None) if r.status.state is State.FAILED]
     for pipeline_id in failed:
-        go_back_if_failed(context, pipeline_id)
+        roll_back_if_failed(context, pipeline_id)
 
 
 def _to_go_back_to(connection: Connection, record: JobRecord) -> Savepoint | None:

@@ -19,12 +19,12 @@ from typing import IO
 
 from engine import errors
 from engine.driver.handover import SOCKET, Line, short_path
-from engine.driver.shared.place import LOG, SEEN_OFF, START, JavaWish, host_mark, make_private
+from engine.driver.shared.place import DRAINED, LOG, START, JavaWish, host_mark, make_private
 from engine.errors import EngineError, SharedJavaDiedError
 from engine.jobs.processes import processes
 from engine.jobs.processes.process_usage import SharedJava
-from engine.jobs.processes.processes import last_words
-from engine.jobs.processes.unleft_java import Birth, end_now
+from engine.jobs.processes.processes import log_tail
+from engine.jobs.processes.stale_jvms import Birth, end_now
 from engine.spark.jvm.session import Session, join_session, leave_session
 
 HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")
@@ -39,7 +39,7 @@ _CALLS = 3
 
 
 @dataclass(slots=True)
-class Lodging:
+class JvmLease:
     """A driver's registration at a host. `name` is unique among all drivers, past and present."""
 
     directory: Path
@@ -170,12 +170,12 @@ class Lodging:
     def _heard(self, line: Line) -> Mapping[str, object] | None:
         """Return the answer to the last question; an earlier one may be answered that nobody waits for any more."""
         while (answer := line.hear()) is not None and answer.get("number") != self._asked:
-            self._is_seen_off |= answer == SEEN_OFF
+            self._is_seen_off |= answer == DRAINED
         return answer
 
 
 @contextmanager
-def lodging(place: Lodging) -> Iterator[Lodging]:
+def leased_jvm(place: JvmLease) -> Iterator[JvmLease]:
     """Leave it in the end, whatever happens."""
     try:
         yield place
@@ -270,7 +270,7 @@ def _start_host(directory: Path, wish: JavaWish, environment: Mapping[str, str])
 
 
 def _said(directory: Path) -> str:
-    return last_words(directory / LOG)[-500:] or "it said nothing"
+    return log_tail(directory / LOG)[-500:] or "it said nothing"
 
 
 def _error_of(answer: Mapping[str, object]) -> EngineError:

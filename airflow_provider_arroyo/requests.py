@@ -17,7 +17,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from airflow_provider_arroyo.answers import (
+from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, CrashedError, RefusedError, UnavailableError
+from airflow_provider_arroyo.responses import (
     Checkpoint,
     Job,
     Ping,
@@ -28,7 +29,6 @@ from airflow_provider_arroyo.answers import (
     read_list,
     to_micros,
 )
-from airflow_provider_arroyo.errors import ArroyoError, BadAnswerError, CrashedError, RefusedError, UnavailableError
 
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"

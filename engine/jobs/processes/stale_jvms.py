@@ -42,7 +42,7 @@ def forget_java(lock: Path) -> None:
     _record(lock).unlink(missing_ok=True)
 
 
-def end_unleft_java(lock: Path) -> None:
+def end_stale_jvms(lock: Path) -> None:
     """Kill the JVM that may still work for the previous holder of the lock, which the caller holds now."""
     with suppress(FileNotFoundError):
         content = _record(lock).read_text()
@@ -60,7 +60,7 @@ def is_at_work(lock: Path) -> bool:
     if (held := processes.try_lock(lock)) is None:
         return True
     with held:
-        end_unleft_java(lock)
+        end_stale_jvms(lock)
     return False
 
 
