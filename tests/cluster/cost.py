@@ -72,15 +72,20 @@ def _cpu(
 
 
 def _seconds(cluster: Cluster | None) -> float:
-    """Return the CPU of all processes that have ended below this one and below the workers."""
+    """Return the CPU of all processes that have ended below this one, and of all below the workers."""
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = own.ru_utime + own.ru_stime
     ticks = os.sysconf("SC_CLK_TCK")
     sessions = {worker.process.pid for worker in cluster.workers} if cluster is not None else set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        words = stat.read_text().rpartition(")")[2].split()
+        try:
+            words = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
         if int(words[3]) in sessions:
             total += (int(words[13]) + int(words[14])) / ticks  # its children that have ended
+            if int(stat.parent.name) not in sessions:
+                total += (int(words[11]) + int(words[12])) / ticks  # executors may end later than their run
     return total
 
 
