@@ -107,7 +107,7 @@ def check(marked: Owner | None, owner: Owner, finding: Finding, *, takes_over: b
     else:
         is_allowed = takes_over or marked.id in owner.predecessors
     if not is_allowed:
-        raise _foreign(marked, finding)
+        raise _foreign(marked, owner, finding)
 
 
 def take_possession(mark: Mark, owner: Owner, look: Callable[[], Finding], *, takes_over: bool) -> None:
@@ -136,9 +136,11 @@ def _read(mark: Mark) -> Owner | None:
     return Owner("", "?")
 
 
-def _foreign(marked: Owner | None, finding: Finding) -> ForeignTargetError:
+def _foreign(marked: Owner | None, owner: Owner, finding: Finding) -> ForeignTargetError:
     if marked is None:
         message = f"{finding.place} holds rows that this pipeline has not written"
+    elif marked.name == owner.name:
+        message = f"{finding.place} belongs to another state of pipeline {marked.name!r} ({marked.id})"
     else:
         message = f"{finding.place} belongs to pipeline {marked.name!r} ({marked.id})"
     if finding.has_ledger and finding.would_lose:

@@ -205,7 +205,8 @@ class Function:
     `resolve` returns None if the argument types do not fit; a bare NULL has the type `Null`. `nullable` derives the
     nullability of the result: `any` if a NULL argument gives NULL, `all` if the first non-NULL value counts. `choices`
     has the arguments (by index) that must be constants, with the allowed lower-case words, or an empty set for any
-    constant; `checks` validates constant texts, with `advice` as the hint. `variants` redirects a call whose first
+    constant; `checks` validates constant texts, with `advice` as the hint, and `refuses` returns why constants do not
+    fit together, given None for every other argument. `variants` redirects a call whose first
     argument is such a constant to another function with the remaining arguments. `is_computed`: it has a kernel of that
     name in `engine.arrow.functions`, for calls that Spark cannot express. `gives_rows`: it returns an array, which a
     SELECT list unnests. `by_user`: it is user-defined. `cannot_fail`: it may be evaluated for rows for which the script
@@ -222,6 +223,7 @@ class Function:
     choices: Mapping[int, frozenset[str]] = field(default_factory=dict, hash=False)
     checks: Mapping[int, Callable[[str], bool]] = field(default_factory=dict, hash=False)
     advice: Callable[[str], str | None] | None = field(default=None, hash=False)
+    refuses: Callable[[Sequence[object]], str | None] | None = field(default=None, hash=False)
     variants: Mapping[str, str] = field(default_factory=dict, hash=False)
     deterministic: bool = True
     is_computed: bool = False

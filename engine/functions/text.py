@@ -4,6 +4,8 @@ compares by bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.functions.base import (
     ANY_CONSTANT,
     BYTES,
@@ -20,7 +22,7 @@ from engine.functions.base import (
     takes_many,
     text_or_bytes,
 )
-from engine.functions.parsers.regex import is_regex, why_refused
+from engine.functions.parsers.regex import is_regex, to_java, why_refused
 from engine.types import BIGINT, BOOLEAN, INT, TEXT, Array
 
 
@@ -271,6 +273,15 @@ def _searching(name: str, usage: str, doc: str, resolve: Resolve) -> Function:
     return Function(name, "regex", usage, doc, resolve, checks=_PATTERN, advice=why_refused)
 
 
+def _has_no_group(constants: Sequence[object]) -> str | None:
+    """Return why a pattern has not the group that is extracted; None if it has, or if either is no constant."""
+    match constants:
+        case [_, str(pattern), int(group)] if group < 0 or group > to_java(pattern).groups:
+            groups = to_java(pattern).groups
+            return f"the pattern has {groups or 'no'} group{'' if groups == 1 else 's'}, but group {group} is asked for"
+    return None
+
+
 REGEX_FUNCTIONS = (
     *_MATCHING,
     Function(
@@ -282,6 +293,7 @@ REGEX_FUNCTIONS = (
         choices={2: ANY_CONSTANT},
         checks=_PATTERN,
         advice=why_refused,
+        refuses=_has_no_group,
     ),
     Function(
         "regexp_extract_all",
@@ -292,6 +304,7 @@ REGEX_FUNCTIONS = (
         choices={2: ANY_CONSTANT},
         checks=_PATTERN,
         advice=why_refused,
+        refuses=_has_no_group,
     ),
     _searching(
         "regexp_count",

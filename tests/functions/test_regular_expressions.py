@@ -9,6 +9,8 @@ import re2
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from engine.compile import compile_script
+from engine.errors import ScriptRefused
 from engine.functions.parsers.regex import RegexError, to_java, why_refused
 from engine.plan.expressions.conditions import is_left_to_python
 from engine.plan.expressions.expr import Call, Column, Literal
@@ -134,10 +136,29 @@ def test_constant_patterns_have_the_meaning_of_rust_in_spark(spark: SparkSession
     }
     texts = [Call("~", (Literal(text, TEXT), Literal(pattern, TEXT)), BOOLEAN) for text, pattern in matching]
     named = (Literal("foo42", TEXT), Literal(r"(?P<the_digits>\d)\d*", TEXT), Literal("${the_digits}", TEXT))
-    row = spark.range(1).selectExpr(*map(to_sql, (*texts, Call("regexp_replace", named, TEXT)))).first()
+    lacking = [
+        Call("regexp_replace", (Literal("a-b", TEXT), Literal("(a)", TEXT), Literal(replacement, TEXT)), TEXT)
+        for replacement in ("<$1$9>", "<${nope}>", "<\\\\1\\\\2>".replace("\\\\", "\\"), "<$$9>")
+    ]
+    row = spark.range(1).selectExpr(*map(to_sql, (*texts, Call("regexp_replace", named, TEXT), *lacking))).first()
 
     assert row is not None
-    assert list(row) == [*matching.values(), "foo4"]
+    assert list(row) == [*matching.values(), "foo4", "<a>-b", "<>-b", "<a>-b", "<$9>-b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("regexp_extract('a', '(a)(b)?', 3)", "the pattern has 2 groups, but group 3 is asked for"),
+        ("regexp_extract('a', 'a', 1)", "the pattern has no groups, but group 1 is asked for"),
+        ("regexp_extract_all('a', '(a)', -1)", "the pattern has 1 group, but group -1 is asked for"),
+    ],
+)
+def test_a_group_that_the_pattern_lacks_is_refused(call: str, says: str) -> None:
+    script = f"CREATE TABLE t WITH (connector = 'impulse', event_rate = 1); SELECT {call} FROM t;"
+
+    with pytest.raises(ScriptRefused, match=says):
+        compile_script(script)
 
 
 def test_random_patterns_of_a_column_match_as_those_of_re2(spark: SparkSession) -> None:

@@ -105,13 +105,26 @@ def _becomes(argument: Expr, kind: types.Type) -> bool:
 
 
 def _constants_fit(function: Function, arguments: Sequence[Expr]) -> bool:
-    return all(
-        _constant_fits(arguments[position], words)
-        for position, words in function.choices.items()
-        if position < len(arguments)
-    ) and all(
-        _passes(arguments[position], check) for position, check in function.checks.items() if position < len(arguments)
+    return (
+        all(
+            _constant_fits(arguments[position], words)
+            for position, words in function.choices.items()
+            if position < len(arguments)
+        )
+        and all(
+            _passes(arguments[position], check)
+            for position, check in function.checks.items()
+            if position < len(arguments)
+        )
+        and why_constants_differ(function, arguments) is None
     )
+
+
+def why_constants_differ(function: Function, arguments: Sequence[Expr]) -> str | None:
+    """Return why the constant arguments do not fit together; None if they do."""
+    if function.refuses is None:
+        return None
+    return function.refuses([argument.value if isinstance(argument, Literal) else None for argument in arguments])
 
 
 def _passes(argument: Expr, check: Callable[[str], bool]) -> bool:

@@ -19,6 +19,7 @@ REGEX_KERNEL = f"arroyo_{JAVA_REGEX}"
 """Spark's name of the kernel that translates patterns."""
 _REST = "engineRest"
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.\[\]]*)\}")
+_REFERENCE = re.compile(r"\$\$|\$\{([^}]*)\}|\$([0-9]+)|\\([0-9])", re.ASCII)
 _REPLACEMENTS = (
     (r"\\(?![0-9])", r"\\\\"),
     (r"\$\$|\$(?![0-9{])", r"\\\$"),
@@ -66,7 +67,8 @@ def _replace(call: Call, arguments: Sequence[str]) -> str:
     flags = _flags(call, 3)
     match call.arguments[2]:
         case Literal(str(constant)):
-            replacement = text_to_sql(_NAMED.sub(lambda named: f"${{{java_name(named[1])}}}", constant))
+            present = _without_missing(constant, call.arguments[1], flags)
+            replacement = text_to_sql(_NAMED.sub(lambda named: f"${{{java_name(named[1])}}}", present))
     for spelling, java_spelling in _REPLACEMENTS:
         replacement = f"regexp_replace({replacement}, {text_to_sql(spelling)}, {text_to_sql(java_spelling)})"
     if "g" in flags:
@@ -74,6 +76,24 @@ def _replace(call: Call, arguments: Sequence[str]) -> str:
     # Spark replaces every match. Here the first one takes the rest of the text with it, and puts it back.
     first = _expression(call.arguments[1], pattern, flags, suffix=f"(?<{_REST}>(?s:.*))")
     return f"regexp_replace({text}, {first}, concat({replacement}, {text_to_sql(f'${{{_REST}}}')}))"
+
+
+def _without_missing(replacement: str, pattern: Expr, flags: str) -> str:
+    """Remove references to groups that a constant pattern lacks. They are empty in Rust, and an error in Java."""
+    match pattern:
+        case Literal(str(text)):
+            java = to_java(text, flags)
+        case _:
+            return replacement
+
+    def kept(reference: re.Match[str]) -> str:
+        name = reference[1] or reference[2] or reference[3]
+        if not name:
+            return reference[0]
+        is_present = int(name) <= java.groups if name.isdecimal() else f"(?<{java_name(name)}>" in java.pattern
+        return reference[0] if is_present else ""
+
+    return _REFERENCE.sub(kept, replacement)
 
 
 def _match(call: Call, arguments: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from engine.functions import find_function
 from engine.functions.base import Function
 from engine.functions.coercion import can_cast
 from engine.functions.parsers.regex import why_refused
-from engine.plan.expressions.calls import call, coerce, make_struct, part_as
+from engine.plan.expressions.calls import call, coerce, make_struct, part_as, why_constants_differ
 from engine.plan.expressions.expr import Cast, Column, Expr, Literal
 from engine.sql.data_types import usable_members
 from engine.sql.scope import member_of
@@ -343,3 +343,5 @@ def _check_constants(function: Function, arguments: Sequence[Expr]) -> None:
                     f"argument {index + 1} of {function.name} cannot be {clipped(text)!r}",
                     hint=advice or f"use it as {function.usage}",
                 )
+    if (reason := why_constants_differ(function, arguments)) is not None:
+        raise FunctionArgumentsError(reason, hint=f"use it as {function.usage}")
