@@ -46,6 +46,8 @@ class AskedChange:
     run: int | None = None
     before: str | None = None
     key: str | None = None
+    version: int | None = None
+    """Version that a deployment has made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,9 @@ class StreamingSqlOperator(PipelineOperator):
         deployed = self.hold(deploy(desired, recall(context, MEMORY, AskedChange), now))
         pipeline = deployed.pipeline.id
         before = None if deployed.before is None else str(deployed.before)
-        remember(context, MEMORY, AskedChange(pipeline, digest, deployed.after_run, before, key))
+        remember(
+            context, MEMORY, AskedChange(pipeline, digest, deployed.after_run, before, key, deployed.pipeline.version)
+        )
         self.note(context, pipeline)
         match self.wait_for:
             case "none":
@@ -269,7 +271,18 @@ class StreamingSqlOperator(PipelineOperator):
         return self._written(context, self._summary(pipeline, self.wait(wait, resume="execute_complete")))
 
     def _written(self, context: Context, summary: dict[str, Any]) -> dict[str, Any]:
-        """Return the summary; the written datasets become events of the task's asset aliases."""
+        """Return the summary; the written datasets become events of the task's asset aliases. Warn if another
+        deployment has replaced this task's version meanwhile."""
+        asked = recall(context, MEMORY, AskedChange)
+        if asked is not None and asked.version is not None and asked.version < summary["version"]:
+            self.log.warning(
+                "Pipeline %s: version %s of this task was replaced by version %s, which the result describes. "
+                "`arroyo events %s` shows who deployed it.",
+                summary["name"],
+                asked.version,
+                summary["version"],
+                summary["name"],
+            )
         aliases = [outlet for outlet in self.outlets if isinstance(outlet, AssetAlias)]
         declared = self.declared.outlets if self.into is None else ()  # no set: Airflow 3.1 cannot hash an asset
         if self.wait_for in ("complete", "finished") and (aliases or declared):

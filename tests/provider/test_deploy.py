@@ -320,6 +320,21 @@ def test_waiting_for_complete_output_waits_for_the_run_and_then_for_its_output(
     assert {(query["past"], query["dag_id"]) for query in asked} == {(str(to_micros(NOON)), "a_dag")}
 
 
+def test_a_deployment_that_was_replaced_meanwhile_warns(
+    plane: FakeControlPlane, airflow_run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plane.new_pipelines_become("Scheduling", "Scheduling", "Running")
+
+    def deploy_another() -> None:
+        next(iter(plane.pipelines.values())).version += 1
+
+    airflow_run.at_pause[1] = deploy_another
+    result = airflow_run.execute(deploy(wait_for="running"))
+
+    assert result["version"] == 2
+    assert "version 1 of this task was replaced by version 2" in capsys.readouterr().out
+
+
 def test_complete_output_is_that_of_the_data_interval_by_default(plane: FakeControlPlane, airflow_run: Run) -> None:
     airflow_run.data_interval_end = NOON
     plane.add("clicks").watermarks = deque([NOON])
