@@ -84,7 +84,10 @@ class Shell:
         """Do what a block says and return what it prints. Interrupt an endless one once `until` holds of the folder."""
         if block.file is not None:
             path = self.folder / block.file
-            path.write_text(block.text)
+            try:
+                path.write_text(block.text)
+            except OSError as error:
+                raise ShellError(f"{block.file} cannot be written: {error}") from error
             return ""
         stop = threading.Event()
         watch = threading.Thread(target=self._interrupt_once, args=(until, stop), daemon=True)
