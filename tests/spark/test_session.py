@@ -65,6 +65,15 @@ def test_settings_reach_spark(spark: "SparkSession") -> None:
     assert "PYSPARK_GATEWAY_SECRET" not in os.environ
 
 
+def test_an_error_of_a_row_is_raised_and_not_printed_besides(
+    spark: "SparkSession", capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        spark.sql("SELECT 1 / id FROM range(1)").collect()
+
+    assert "DIVIDE_BY_ZERO" not in capfd.readouterr().err
+
+
 def test_a_stop_waits_seconds_for_the_maintenance_of_states_and_not_minutes(spark: "SparkSession") -> None:
     conf = spark._jsparkSession.sessionState().conf()
 

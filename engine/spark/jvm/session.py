@@ -20,6 +20,7 @@ from typing import Protocol, TypeAlias
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from engine.errors import (
@@ -269,7 +270,14 @@ def _connect(port: int, secret: str, java: java_process.Gateway | SharedJava) ->
     finally:
         del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]  # they are of no use to our children
     SparkContext._gateway.engine_gateway = java  # type: ignore[union-attr]
+    _mute_query_contexts()
     SparkContext._gateway.engine_garbage = Garbage(SparkContext._gateway._gateway_client)  # type: ignore[union-attr]
+
+
+def _mute_query_contexts() -> None:
+    """Stop pyspark from printing an error with the whole stack of the JVM, besides raising it."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def join_session(port: int, secret: str, python: str, java: SharedJava, environment: Mapping[str, str]) -> SparkSession:
