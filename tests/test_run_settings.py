@@ -166,6 +166,13 @@ def test_an_unknown_setting_names_the_nearest() -> None:
     assert str(refused.value.hint).startswith("did you mean 'executor_memory'?")
 
 
+def test_a_wrong_value_is_hinted_with_the_default() -> None:
+    with pytest.raises(SettingError, match="linger must be a length of time") as refused:
+        read_run_settings({"linger": "abc", "fuse": "on"})
+
+    assert refused.value.hint == "linger is 250 ms by default"
+
+
 @pytest.mark.parametrize("texts", [{"executor_memory": "2g"}, {"master": "local[4]", "spark.network.timeout": "60s"}])
 def test_settings_of_a_cluster_are_refused_without_one(texts: dict[str, str]) -> None:
     with pytest.raises(SettingError, match="for a run on a cluster"):

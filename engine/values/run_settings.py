@@ -163,14 +163,14 @@ def read_run_settings(texts: Mapping[str, str]) -> RunSettings:
     """Return the settings that the texts name. Raise SettingError with all complaints about unknown names and wrong
     values."""
     read: dict[str, Any] = {}
-    complaints: list[str] = []
+    complaints: dict[str, str] = {}
     for name, text in texts.items():
         try:
             read[name] = _read(name, text)
         except ValueError as error:
-            complaints.append(message_of(error))
+            complaints[name] = message_of(error)
     if complaints:
-        raise SettingError("; ".join(complaints), hint=_hint(texts))
+        raise SettingError("; ".join(complaints.values()), hint=_hint(complaints))
     settings = RunSettings(
         **{at: read[declared.name] for at, declared in _FIELDS.items() if declared.name in read},
         backfill=_backfill(texts, read),
@@ -207,9 +207,12 @@ def _read(name: str, text: str) -> object:
         raise ValueError(f"{name} {wrong}, and is {text!r}") from error
 
 
-def _hint(texts: Mapping[str, str]) -> str:
-    unknown = [name for name in texts if not is_run_setting(name)]
-    return near_names(unknown[0]) if unknown else near_names("")
+def _hint(wrong: Mapping[str, str]) -> str:
+    """Return the hint for settings with these complaints: near names for an unknown one, else their defaults."""
+    if unknown := [name for name in wrong if not is_run_setting(name)]:
+        return near_names(unknown[0])
+    defaults = [f"{name} is {RUN_SETTINGS[name].default} by default" for name in wrong if name in RUN_SETTINGS]
+    return "; ".join(defaults) or "the reference of settings lists the ones of Spark that are allowed"
 
 
 def _backfill(texts: Mapping[str, str], read: Mapping[str, Any]) -> Backfill | None:
