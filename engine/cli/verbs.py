@@ -77,9 +77,7 @@ CONTROL_PLANE = (
     Verb("serve", "Run the control plane on this machine", "server.serve", "SERVE"),
     Verb("ui", "Open the web page of the control plane in a browser", "server.serve", "UI"),
     Verb("connections", "Save, test and delete connections for all pipelines", "server.stored", "CONNECTIONS"),
-    Verb(
-        "tables", "Save, test and delete tables for all pipelines, and infer their columns", "server.stored", "TABLES"
-    ),
+    Verb("tables", "Save, test and delete tables; infer their columns", "server.stored", "TABLES"),
     Verb("token", "Create, list and revoke tokens", "server.token", "TOKEN"),
     Verb("sweep", "Remove leftovers of killed and old runs", "server.serve", "SWEEP"),
     Verb("backup", "Back up a whole control plane into a file, while it runs", "server.token", "BACKUP"),
