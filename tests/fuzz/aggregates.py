@@ -41,6 +41,7 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         return Aggregate(f"{engine_sql}{where}", oracle_sql.replace("@", where), kind)
 
     sort = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in unique)}" if unique and "w" not in unique else ""
+    plain = next((name for name, its_kind in columns.items() if its_kind in ("i", "d", "n", "t", "b")), "")
     choices = [
         same("count(*)", "i"),
         same("count(*)", "i"),
@@ -57,7 +58,10 @@ def random_aggregate(random: Random, columns: Columns, unique: Sequence[str]) ->
         same(f"median({number})", "d"),
         other_name(f"median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
         other_name(f"approx_median({whole})", f"CAST(trunc(median({whole})@) AS BIGINT)", "i"),
-        other_name(f"mode({value})", f"mode({value} ORDER BY {value})@", kind),
+        # of a column, since the oracle takes a constant that it orders by for a number
+        other_name(f"mode({plain})", f"mode({plain} ORDER BY {plain})@", columns[plain])
+        if plain
+        else same("count(*)", "i"),
         other_name(f"own_span({whole})", f"(max({whole})@ - min({whole})@)", "i"),
         other_name(f"approx_distinct({value})", f"count(DISTINCT {value})@", "i"),
         other_name(f"array_agg({value} {order})", f"list({value} {order})@", f"[{kind}]"),
