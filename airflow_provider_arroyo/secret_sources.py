@@ -179,7 +179,7 @@ def spark_place(spark_conn_id: str) -> SparkPlace:
 def to_settings(
     spark_conn_id: str, master: str, deploy_mode: str | None, extra: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the settings for a master, and those that the connection's extra names; raise for unsupported ones."""
+    """Return the settings for a master, and the ones in the connection's extra; raise for unsupported ones."""
     if not MASTERS.fullmatch(master):
         raise BadConnectionError(
             f"connection {spark_conn_id!r} leads to {master}, where pipelines cannot run yet",

@@ -434,7 +434,7 @@ def _hosts(api: ApiSettings) -> frozenset[str] | None:
 
 
 def read_section(kind: type[KindT], section: Section, **others: Any) -> KindT:
-    """Return a value of which each field but the `others` has the name of a setting."""
+    """Return a value whose fields, except the `others`, have the names of settings."""
     names = {field.name for field in fields(kind)} - others.keys()
     values: dict[str, Any] = {name: getattr(section, name) for name in names}
     return kind(**values, **others)

@@ -89,7 +89,7 @@ class PipelineOperator(BaseOperator):
         return self.send(call.asked_by(lineage.asking_run(context["ti"])))
 
     def hold(self, conversation: Conversation[T]) -> T:
-        """Run a protocol with the control plane; it ends early if the task is told to end."""
+        """Run a protocol with the control plane; it ends early if Airflow ends the task."""
         outcome = self.hook.run(conversation, self._pause)
         self._raise_if_killed()
         return outcome

@@ -346,7 +346,7 @@ def _columns(old: _Side, new: _Side, alike: Sequence[_Side]) -> Iterator[Part]:
 
 
 def _as_they_are(old: _Side, new: _Side) -> Iterator[Part]:
-    """Yield the columns of an operator that cannot be migrated: those that look equal over wider numbers are marked."""
+    """Yield the columns of an operator that cannot be migrated. Mark the ones that look equal over wider numbers."""
     counterparts, old_marks, new_marks = _counterparts(old, new), old.columns, new.columns
     texts = {part.meaning for part in new.operator.columns}
     for place, part in enumerate(old.operator.columns):

@@ -123,7 +123,7 @@ def changed_conditions(
 
 
 def told_by(before: Program, after: Program, able_to_tell: Collection[int]) -> frozenset[int]:
-    """Return the operators whose conditions have changed, of those that can re-emit all their rows."""
+    """Return the operators whose conditions have changed and that can re-emit all their rows."""
     tables = {write.table for write in after.writes}
     changed = (changed_conditions(before, after, table, able_to_tell) for table in sorted(tables) if able_to_tell)
     places = (place for conditions in changed if conditions is not None for place in conditions.places)

@@ -104,7 +104,7 @@ def _reformed(form: Form | None, reform: Reform) -> Form:
 
 
 def _formers(old: FormersText, reform: Reform) -> FormersText:
-    """Return the former types of values, with those that this reform replaces; nothing if there are none."""
+    """Return the former types of values, and the types that this reform replaces; nothing if there are none."""
     formers = []
     for place, before in zip(reform.groups, reform.widened, strict=True):
         known = old[place] if old and place is not None else ((),) * len(before)

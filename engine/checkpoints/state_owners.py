@@ -1,4 +1,4 @@
-"""Claims on a prefix of a bucket: of two runs that keep their state there, only the last one goes on.
+"""Claims on a prefix of a bucket: of two runs that keep their state there, only the last one continues.
 
     s3://bucket/jobs/20261128T2015-5f2c/...                     the state
     s3://bucket/jobs/20261128T2015-5f2c.owners/000000000007     {"run": "9a1e", "host": "worker-3", "process": 4711}
@@ -28,7 +28,7 @@ from engine.errors import EngineError, StateInUseError, SupersededError
 _SUFFIX = ".owners"
 _DIGITS = 12
 EVERY = timedelta(seconds=10)
-"""How often a run looks whether it has a successor. An epoch sends no request for that."""
+"""Interval at which a run looks for a successor. An epoch sends no request for that."""
 
 
 @dataclass(slots=True)

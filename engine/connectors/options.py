@@ -222,7 +222,7 @@ class _Format:
 def _strangers(
     split: SplitOptions, model: type[Options], form: _Format | None
 ) -> list[tuple[WithOption, frozenset[str]]]:
-    """Return the undeclared options, each with names of which it may be a misspelling. Without a format, the options of
+    """Return the undeclared options, each with similar names. Without a format, the options of
     formats are ignored."""
     own_names = known_names(model)
     candidates = known_names(TableOptions) | own_names

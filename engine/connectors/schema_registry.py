@@ -244,5 +244,5 @@ def _go_where_it_was_checked(environ: Mapping[str, str], request: httpx2.Request
 
 @cache
 def _registry(endpoint: str, key: str, secret: str) -> HttpRegistry:
-    """Return the cached client of a registry, of which a process has one."""
+    """Return the client of a registry, one per process."""
     return HttpRegistry(endpoint, key, secret)

@@ -91,7 +91,7 @@ def _source(table: Table, path: Path) -> Table:
 
 
 def _filled(table: Table, name: str, key: str) -> Field:
-    """Return the column that a connector fills; the event time that it provides is none of its declared ones."""
+    """Return the column that a connector fills. The event time that it provides is not a declared column."""
     declared = connector_of(table).metadata.get(key)
     return Field(name, types.TIMESTAMP, nullable=False) if declared is None else replace(declared, name=name)
 

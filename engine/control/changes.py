@@ -73,7 +73,7 @@ class ChangeFeed:
     forgotten: int = 0
     _readers: int = 0
     _coming: asyncio.Future[None] | None = None
-    """Done after the next read; whoever begins to read before that joins it."""
+    """Done after the next read; a reader that begins before that joins it."""
     _looking: asyncio.Task[None] | None = None
     _tending: asyncio.Task[None] | None = None
     _rung: asyncio.Event = field(default_factory=asyncio.Event)

@@ -318,7 +318,7 @@ def _name(each: Documented) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Return text of which what is drawn, or is code, stays as it is."""
+    """Return the text in plain form; drawings and code stay unchanged."""
     parts: list[str] = []
     for paragraph in filter(None, text.split("\n\n")):
         is_spaced = any(line.startswith(_INDENT) or "  " in line.strip() for line in paragraph.splitlines())

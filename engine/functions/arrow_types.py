@@ -27,7 +27,7 @@ _LIST = re.compile(r"(?:Large)?List\((.+)\)")
 
 
 def from_arrow_name(name: str) -> types.Type | None:
-    """Return the type that Arrow calls so, or None when it is none of ours."""
+    """Return the type with this name in Arrow, or None if SQL has no such type."""
     if name in _NAMED:
         return _NAMED[name]
     if _TIMESTAMP.fullmatch(name):

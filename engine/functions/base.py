@@ -276,7 +276,7 @@ class AggregateFunction:
 
 
 def takes(*parameters: Parameter, result: Result, optional: int = 0) -> Resolve:
-    """Accept arguments by position, of which the last `optional` ones may be missing."""
+    """Accept arguments by position. The last `optional` ones may be missing."""
 
     def resolve(arguments: Sequence[Type]) -> Signature | None:
         if not len(parameters) - optional <= len(arguments) <= len(parameters):

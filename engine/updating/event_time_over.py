@@ -113,7 +113,7 @@ def steps(
 
 
 def _take_in(states: dict[int, BucketState], waiting: Mapping[int, list[pa.Table]], parts: Sequence[pa.Table]) -> None:
-    """Add the rows that have come to those that wait; a row that others have overtaken is left out."""
+    """Add new rows to the waiting ones; leave out a row that others have overtaken."""
     rows = pa.concat_tables(parts).combine_chunks()
     rows = rows.take(pa.array(np.argsort(longs(rows[ROW_ID]), kind="stable")))
     for bucket, of_bucket in divided(rows, ROW_ID).items():

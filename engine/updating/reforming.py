@@ -100,7 +100,7 @@ def _nothing(spec: AggregateSpec, index: int, rows: int) -> Sequence[pa.Array]:
 
 
 def known_only(result: pa.Array, unknown: Longs, index: int) -> pa.Array:
-    """Return a result for each row, of which NULL is shown where the aggregate at a place is not known."""
+    """Return a result for each row: NULL where the aggregate at a place is not known."""
     return result.take(pa.array(np.arange(len(unknown)), mask=is_unknown(unknown, index)))
 
 
@@ -111,6 +111,6 @@ def is_unknown(unknown: Longs, index: int) -> Flags:
 
 
 def ids_not_known(spec: AggregateSpec, rows: pa.Table) -> Longs | None:
-    """Return the keys of which something is not known. What a reader has of them may be of a query before, also
+    """Return the keys whose state is incomplete. What a reader has of them may be of a query before, also
     where none of what is known has changed."""
     return None if spec.began_as is None else longs(rows[ROW_ID])[longs(rows[UNKNOWN]) != 0]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RESTORED = ("updating_inner_join", "session_window")
-"""Those that are stopped, too: a join of changelog rows, whose state is Python's, and sessions."""
+"""Cases that are also stopped: a join of changelog rows, whose state is Python's, and sessions."""
 
 
 def settings(url: str, name: str) -> ClusterSettings:

@@ -117,7 +117,7 @@ class KillLoop:
     chance: random.Random
     process: subprocess.Popen[str] | None = None
     ends: Counter[str] = field(default_factory=Counter)
-    """How often the run was started again, by what it had ended with."""
+    """Number of restarts of the run, by the error before them."""
 
     @property
     def state(self) -> Path:

@@ -21,7 +21,7 @@ from tests.cluster.test_story import ROWS, commits, script, until, written
 pytestmark = pytest.mark.timeout(1800)
 
 _BEFORE, _AFTER = "GROUP BY w, k\n);", "GROUP BY w, k\n) WHERE n > 0;"
-"""The same windows, with a condition after them that all rows meet: an upgrade keeps their state."""
+"""Equal windows, with a condition after them that all rows meet: an upgrade keeps their state."""
 
 
 def _begun(text: Path, state: Path, cluster: Cluster | None, epochs: int, **others: object) -> None:

@@ -30,7 +30,7 @@ collect_ignore = (
     if tuple(map(int, version("apache-airflow").split(".")[:2])) < (3, 3)
     else []
 )
-"""What is not played with an older Airflow (`make test-airflow`). Nothing else depends on the version."""
+"""Tests that an older Airflow does not play (`make test-airflow`). Nothing else depends on the version."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What `airflow arroyo list` says, as a module, too, which every version of Airflow has."""
+"""The output of `airflow arroyo list`, as a module, too, which every version of Airflow has."""
 
 from __future__ import annotations
 

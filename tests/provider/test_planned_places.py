@@ -1,4 +1,4 @@
-"""What the provider reads off a script's text is what the control plane reads off its plan."""
+"""The provider finds in a script's text the places that the control plane finds in its plan."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def _shown(
 
 
 def _of_connector(options: Options) -> Options:
-    """Return the options without those that the schema and the connection determine."""
+    """Return the options that neither the schema nor the connection determines."""
     prefixes = tuple(f"{form.prefix}." for form in FORMATS)
     others = {"format", "bad_data", "framing", "framing.newline.max_length", "connection_profile"}
     return {name: value for name, value in options.items() if name not in others and not name.startswith(prefixes)}

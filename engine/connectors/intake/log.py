@@ -253,7 +253,7 @@ def read_log(directory: Path, first: End, last: End, *, may_lack: bool) -> Itera
     """Return the messages between two positions, and the number of messages of each dropped segment in between.
 
     Raise RecordsLostError where messages are gone otherwise, unless they `may_lack`. Segment 0 stands for the oldest
-    that is stored: a state that begins anew does not miss segments that were deleted before."""
+    that is stored: an empty state does not miss segments that were deleted before."""
     dropped = read_dropped(directory)
     has_begun = first[0] > 0
     for number in range(max(1, first[0]), last[0] + 1):

@@ -133,7 +133,7 @@ class IntakeSource:
         return [Slice(partition, low, high) for low, high in pairwise(bounds)]
 
     def read(self, task_slice: Slice) -> Iterator[Chunk]:
-        """Return the messages of a range. Those that were dropped in it are counted."""
+        """Return the messages of a range, and count the dropped ones."""
         if is_remote():
             raise disk_not_shared(self._table.name)
         rows = MessageRows(self._table)

@@ -168,7 +168,7 @@ class JvmLease:
         return None
 
     def _heard(self, line: Line) -> Mapping[str, object] | None:
-        """Return the answer to the last question; an earlier one may be answered that nobody waits for any more."""
+        """Return the answer to the last question; skip late answers to earlier ones."""
         while (answer := line.hear()) is not None and answer.get("number") != self._asked:
             self._is_seen_off |= answer == DRAINED
         return answer

@@ -253,7 +253,7 @@ def _seconds(length: timedelta) -> dict[str, int]:
 
 
 def _length(length: timedelta) -> dict[str, int]:
-    """Return a Duration, of which both parts have the sign of the whole."""
+    """Return a Duration. Both parts have the sign of the whole."""
     parts = _seconds(abs(length))
     return parts if length >= timedelta(0) else {name: -part for name, part in parts.items()}
 

@@ -98,7 +98,7 @@ class Lowering:
         raise TypeError(type(node).__name__)
 
     def _below_filter(self, node: Filter) -> DataFrame:
-        """Lower the input of a filter. A ranking of which only the first places are used sorts no other rows."""
+        """Lower the input of a filter. If a ranking's first places suffice, it sorts no other rows."""
         ranked = leading_rows(node)
         if ranked is None:
             return self.lower(node.input)

@@ -1,6 +1,6 @@
 """Notices that a run has lost all executors of its cluster for good.
 
-master killed          the run goes on with its executors
+master killed          the run continues with its executors
 master started again   it knows neither the run nor its executors, and ends these: Spark waits, without an end
 three minutes later    the run ends with `run.no_executors`, and its next start registers with the new master
 """
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from engine.errors import NoExecutorsError
 
 PATIENCE = timedelta(minutes=3)
-"""How long a run may be without any executor: a cluster that starts another one needs less."""
+"""Longest time that a run may be without any executor. A cluster that starts another one needs less."""
 _EVERY = timedelta(seconds=5)
 
 

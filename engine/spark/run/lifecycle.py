@@ -123,7 +123,7 @@ def run(
     warm: Callable[[Path], SparkSession] | None = None,
 ) -> Outcome:
     """Run until the input ends or a stop is requested. Raise EngineError on failure. `warm` provides a session for a
-    directory of logs, and whoever provides it closes it; without it, the run opens its own. The run counts as started
+    directory of logs, and its provider closes it; without it, the run opens its own. The run counts as started
     once an epoch is committed, or if there is nothing to read."""
     on_sign(StartStep.READING)
     refuse_master(spec.master)

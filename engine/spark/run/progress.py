@@ -50,7 +50,7 @@ class WrittenEpoch:
     late: Mapping[str, Sequence[Stretch]] = field(default_factory=dict)
     """Event times of late rows, by sink or table of late rows."""
     delivery_of: Mapping[str, timedelta] = field(default_factory=dict)
-    """How long delivery took for each sink."""
+    """Duration of the delivery to each sink."""
     plan: str = ""
     """The executed plan with its counts, as `operator_times` reads it; empty if it is not known."""
 

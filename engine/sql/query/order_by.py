@@ -114,7 +114,7 @@ class SelectedRows:
 
 
 def distinct_on(select: exp.Select) -> list[exp.Expr]:
-    """Return the values in DISTINCT ON, of which each has its first row."""
+    """Return the values in DISTINCT ON. Each has its first row."""
     distinct = select.args.get("distinct")
     on = None if distinct is None else distinct.args.get("on")
     keys = [] if on is None else on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
