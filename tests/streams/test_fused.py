@@ -79,7 +79,7 @@ def figures(reports: Sequence[EpochReport]) -> list[object]:
             report.late_rows,
             report.dropped_rows,
             report.state_changes,
-            {name: replace(table, rows_waiting=None) for name, table in report.tables.items()},
+            {name: replace(table, rows_waiting=None, busy=None) for name, table in report.tables.items()},
         )
         for report in reports
     ]
