@@ -67,7 +67,7 @@ class PrefixOwner:
         raise SupersededError(
             f"another run has taken over the state in {self.prefix}: process {newer.get('process')} on "
             f"{newer.get('host')}",
-            hint="nothing is lost: the newer run goes on. If both are meant to run, one has a copy of the state "
+            hint="nothing is lost: the newer run continues. If both are meant to run, one has a copy of the state "
             "directory of the other: give it another state_url",
         )
 

@@ -51,7 +51,7 @@ def table_schema(connector: Connector) -> JsonSchema:
 
 
 def direction_schema(connector: Connector, direction: Direction) -> JsonSchema:
-    """Return the options of a table in one direction, with those that a connection could hold."""
+    """Return the options of a table in one direction, including the ones that a connection could hold."""
     model = connector.options[direction]
     return _merged(connector, [model], known_names(model))
 

@@ -22,6 +22,7 @@ _EVENTS, _EPOCH_ROWS = 100_000, 4_000
 @pytest.mark.parametrize("sink", _SINKS)
 def test_no_row_is_lost_when_each_part_of_a_cluster_is_killed(sink: str, tmp_path: Path) -> None:
     if namespaces() is None:
+        assert not os.environ.get("CI"), "this user may have no namespaces: it is not known whether a cluster survives"
         pytest.skip("this user may have no namespaces of its own, so workers would see the files of this machine")
     assert sink in SINKS
     with opened(tmp_path, sink, events=_EVENTS, epoch_rows=_EPOCH_ROWS, seed=1) as loop:

@@ -169,7 +169,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @errors_shown
 def run(args: Namespace) -> int:
-    """List all pipelines, or those that match the pattern and the tags, a line each."""
+    """List the pipelines that match the pattern and the tags, a line each."""
     if args.json and args.output not in (None, "json"):
         raise RequestError(f"--json and -o {args.output} name two forms", hint="leave out one of them")
     form = "json" if args.json else args.output or "table"

@@ -90,7 +90,7 @@ def _texts(
 
 
 def _cast(texts: pa.Array, field: Field) -> tuple[pa.Array, list[int]]:
-    """Return the values in the column's type, and the positions of those that do not fit, which become NULL."""
+    """Return the values in the column's type. Values that do not fit become NULL; also return their positions."""
     try:
         return _values(texts, field.type), []
     except (pa.ArrowException, ValueError, EngineError):

@@ -89,7 +89,7 @@ def _names_in(segment: Path) -> list[str]:
 
 
 def _with_all(columns: pa.Schema, rows: pa.Table) -> pa.Table:
-    """Return rows with all columns: NULL in those that they lack."""
+    """Return rows with all columns; missing columns are NULL."""
     if rows.schema.names == columns.names:
         return rows
     present = {name: rows[name] for name in rows.schema.names}

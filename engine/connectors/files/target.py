@@ -51,7 +51,7 @@ class FileTarget(Protocol):
         longer do so: the draft that it needs is gone, or its fence shows that it was replaced."""
 
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
-        """Make the files of a manifest visible, all of which exist, if that takes a further step."""
+        """Make the existing files of a manifest visible, if that takes a further step."""
 
 
 class Directory:

@@ -69,7 +69,7 @@ class Brokers:
         return self.options.broker_timeout.total_seconds()
 
     def topics(self) -> dict[str, tuple[int, str | None]]:
-        """Return the existing topics among those that the table names: the number of partitions of each, and its id."""
+        """Return the number of partitions and the id of each topic of the table that exists."""
         names = self.options.topics or self._matching()
         if not names:
             return {}

@@ -124,7 +124,7 @@ class KafkaSource:
         return {**at, **{name: position.moved(shares[name]).to_json() for name, position in first.items()}}
 
     def ends_now(self, at: Mapping[str, Position], stop: Mapping[str, int]) -> Mapping[str, Position]:
-        """Return the last stable offsets, or those that `stop` names."""
+        """Return the last stable offsets, or the offsets in `stop`."""
         begins = {name: ReadPosition.from_json(position) for name, position in at.items()}
         offsets: Mapping[str, int] = self._brokers.ends(list(begins), all_of_them=True)
         if stop:

@@ -41,7 +41,7 @@ _SILENT = logging.Logger("kafka", logging.CRITICAL + 1)
 
 
 def producer_config(options: KafkaSinkOptions) -> ClientConfig:
-    """Return the options of a producer: those that guarantee delivery cannot be changed, the others can."""
+    """Return the options of a producer. Users cannot change the ones that guarantee delivery."""
     return DEFAULTS | client_config(options) | PROMISES
 
 
