@@ -174,7 +174,8 @@ class CommitListener(Protocol):
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
         """Tell the source that an epoch that ended there is committed. The call may come late or never; no read depends
-        on it."""
+        on it. A partition that no epoch has begun to read is missing in `at`: after a restart, the first call may name
+        none."""
 
 
 @runtime_checkable

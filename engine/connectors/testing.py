@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from engine.connectors.base import HasMovingStart, KnowsEnd, Position, Sink, SinkContext, Source, Table
+from engine.connectors.base import CommitListener, HasMovingStart, KnowsEnd, Position, Sink, SinkContext, Source, Table
 from engine.connectors.kinds import Connector
 from engine.connectors.options import WithOption, read_table_options
 from engine.connectors.secret_values import is_secret
@@ -203,6 +203,14 @@ def a_range_has_at_most_as_many_slices_as_tasks(of: Table, count: int) -> None:
             assert len(reader.slices(partition, reader.start(partition), end, tasks)) <= tasks
 
 
+def a_commit_may_name_no_partition(of: Table, count: int) -> None:
+    """Check that a source that is told of commits takes one from before its first partition was found."""
+    reader = _source(of)
+    if isinstance(reader, CommitListener):
+        reader.acknowledge({})
+        assert len(rows(between(reader, start(reader), positions(reader, None)[-1]))) == count
+
+
 SOURCE_CHECKS: tuple[SourceCheck, ...] = (
     rows_have_the_declared_columns,
     a_range_reads_the_same_each_time,
@@ -210,6 +218,7 @@ SOURCE_CHECKS: tuple[SourceCheck, ...] = (
     nothing_follows_the_end,
     any_cut_into_epochs_and_slices_gives_the_same_rows,
     a_range_has_at_most_as_many_slices_as_tasks,
+    a_commit_may_name_no_partition,
 )
 
 

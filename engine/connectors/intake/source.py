@@ -162,8 +162,8 @@ class IntakeSource:
 
     def acknowledge(self, at: Mapping[str, Position]) -> None:
         """Delete segments that committed epochs have read, after their retention."""
-        position = LogPosition.from_json(at[_PARTITION])
-        if position.log != read_id(self._directory):
+        position = LogPosition.from_json(at.get(_PARTITION, {}))
+        if position.log is None or position.log != read_id(self._directory):
             return
         latest = self._clock() - self._options.retention.total_seconds()
         for number in segment_numbers(self._directory):
