@@ -337,8 +337,19 @@ SELECT lag(value) OVER (PARTITION BY key ORDER BY at) AS a, sum(value) OVER (PAR
 SELECT avg(value) OVER (PARTITION BY key ORDER BY at RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW) AS a FROM events;
 SELECT max(value) OVER (PARTITION BY key ORDER BY at ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS a FROM events;
 
---: LEAD OVER event time, and frames that look ahead
+--: LEAD OVER event time, and frames that look ahead: rows wait for the next ones
 SELECT lead(value) OVER (PARTITION BY key ORDER BY at) AS a FROM events;
+SELECT sum(value) OVER (PARTITION BY key ORDER BY at ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS a FROM events;
+SELECT max(value) OVER (PARTITION BY key ORDER BY at RANGE BETWEEN CURRENT ROW AND INTERVAL '1 minute' FOLLOWING) AS a FROM events;
+
+--: OVER event time with a frame up to the end of the stream (aggregate by a window)
+SELECT max(value) OVER (PARTITION BY key ORDER BY at ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a FROM events;
+
+--: WINDOW name AS (...)
+SELECT lag(value) OVER w AS a, sum(value) OVER (w ROWS 2 PRECEDING) AS b FROM events WINDOW w AS (PARTITION BY key ORDER BY at);
+
+--: IGNORE NULLS of FIRST_VALUE and LAST_VALUE OVER event time
+SELECT last_value(value) IGNORE NULLS OVER (PARTITION BY key ORDER BY at) AS a FROM events;
 
 --: other functions OVER another order without a window
 SELECT lag(value) OVER (PARTITION BY key ORDER BY value) AS a FROM events;

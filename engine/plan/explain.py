@@ -354,8 +354,10 @@ def over_name(call: NamedOver) -> str:
 
 
 def _frame(frame: Frame) -> str:
-    if frame.unit == "range" and frame.start:
-        return f"RANGE {_interval(timedelta(microseconds=-frame.start))}"
+    if frame.unit == "range" and (frame.start or frame.end):
+        before, after = (_interval(timedelta(microseconds=abs(bound or 0))) for bound in (frame.start, frame.end))
+        before = "UNBOUNDED" if frame.start is None else before
+        return f"RANGE BETWEEN {before} PRECEDING AND {after} FOLLOWING" if frame.end else f"RANGE {before}"
     bounds = ["UNBOUNDED" if bound is None else str(bound) for bound in (frame.start, frame.end)]
     return f"{frame.unit.upper()} BETWEEN {bounds[0]} AND {bounds[1]}"
 

@@ -59,8 +59,17 @@ END = to_micros(FAR_FUTURE)
 """Watermark of an ended input: every window is closed, sessions too."""
 OPEN_SESSIONS = "it is made of sessions, and one that is still open may have begun at any time"
 
-ClosingWindow: TypeAlias = Tumble | Hop | Session
-MOMENT = Tumble(timedelta(microseconds=1))
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Rows that come out with their own event time, at the latest when the watermark is `delay` after it."""
+
+    delay: timedelta
+
+
+ClosingWindow: TypeAlias = Tumble | Hop | Session | Wait
+_TICK = timedelta(microseconds=1)
+MOMENT = Tumble(_TICK)
 """The window of a row that is emitted when the watermark has passed it: it contains the rows of one event time."""
 
 
@@ -101,10 +110,17 @@ def complete_until(
     """Compute `complete_until` of a sink after an epoch that closed windows up to `settled`, with the source watermarks
     in `marks`. `held_from` has, for each file that cannot be read yet, a time that none of its rows is older than."""
     bases = {path: _least([settled if path.windows else marks.get(path.table), *held_from]) for path in paths}
-    output_until = _least(bases.values())
+    output_until = _least(_output_until(path, base) for path, base in bases.items())
     if any(base != END and _has_sessions(path) for path, base in bases.items()):
         return Completeness(None, output_until, OPEN_SESSIONS)
     return Completeness(_least(_through(path.windows, base) for path, base in bases.items()), output_until)
+
+
+def _output_until(path: RowPath, base: int | None) -> int | None:
+    match path.windows:
+        case (Wait() as wait, *_) if base is not None:
+            return closed_before(wait, base)
+    return base
 
 
 def _has_sessions(path: RowPath) -> bool:
@@ -127,6 +143,8 @@ def closed_before(window: ClosingWindow, until: int) -> int:
             return _floor(until, width)
         case Hop(slide, width):
             return _floor(until - _micros(width), slide) + _micros(slide)
+        case Wait(delay):
+            return until - _micros(delay)
         case Session():
             raise AssertionError("where an open session begins is not known")
         case never:
@@ -141,9 +159,19 @@ def _paths(node: Node, windows: tuple[ClosingWindow, ...]) -> Iterable[RowPath]:
         case WindowAggregate(window=window) if not isinstance(window, Carried):
             windows = (*windows, window)
         case EventTimeOver():
-            windows = (*windows, MOMENT)
+            windows = (*windows, _wait_of(node))
     for below in inputs_of(node):
         yield from _paths(below, windows)
+
+
+def _wait_of(node: EventTimeOver) -> ClosingWindow:
+    """Return how long rows wait: a frame that ends in a later row ends with the partition at the latest."""
+    frames = [function.frame for function in node.functions if function.frame is not None]
+    rows = max((frame.end or 0 for frame in frames if frame.unit == "rows"), default=0)
+    micros = max((frame.end or 0 for frame in frames if frame.unit == "range"), default=0)
+    if rows <= 0:
+        return Wait(timedelta(microseconds=micros)) if micros else MOMENT
+    return Wait(max(rows * node.partition_ends_after, timedelta(microseconds=micros)))
 
 
 def _least(instants: Iterable[int | None]) -> int | None:
@@ -158,7 +186,7 @@ def _floor(instant: int, step: timedelta) -> int:
 
 
 def _micros(length: timedelta) -> int:
-    return length // timedelta(microseconds=1)
+    return length // _TICK
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -3,12 +3,13 @@
 GROUP BY ALL                             GROUP BY 1, 3: the items of the list without an aggregate
 GROUP BY ROLLUP (a, b)                   UNION ALL of one SELECT for each of (a, b), (a) and ()
 SELECT ... QUALIFY row_number() OVER ... = 1       SELECT ... FROM (SELECT ..., row_number() OVER ... AS n) WHERE n = 1
+SELECT sum(n) OVER w ... WINDOW w AS (ORDER BY at)         SELECT sum(n) OVER (ORDER BY at) ...
 at AT TIME ZONE 'UTC' AT TIME ZONE zone            from_utc_timestamp(to_utc_timestamp(at, 'UTC'), zone)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 
 from sqlglot import exp
@@ -57,6 +58,7 @@ def _zoned_twice(node: exp.AtTimeZone) -> exp.Expr | None:
 
 
 def _rewritten_select(select: exp.Select) -> exp.Expr:
+    _use_named_windows(select)
     replace_window_table(select)
     group = select.args.get("group")
     if group is not None and group.args.get("all") is True:
@@ -67,6 +69,32 @@ def _rewritten_select(select: exp.Select) -> exp.Expr:
     if group is not None and any(isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) for item in _items(group)):
         return _union_of_sets(select, group)
     return select
+
+
+# -- WINDOW
+
+
+def _use_named_windows(select: exp.Select) -> None:
+    """Put the words of WINDOW name AS (...) in the place of the name, in place."""
+    defined: dict[str, exp.Window] = {}
+    for window in select.args.pop("windows", None) or []:
+        _take_words(window, defined)
+        defined[window.this.name.lower()] = window
+    for window in list(select.find_all(exp.Window)):
+        _take_words(window, defined)
+
+
+def _take_words(window: exp.Window, defined: Mapping[str, exp.Window]) -> None:
+    name = window.args.get("alias")
+    if name is None or name.name.lower() not in defined:
+        return
+    words = defined[name.name.lower()]
+    window.set("alias", None)
+    for part in ("partition_by", "order", "spec"):
+        written = words.args.get(part)
+        if written and not window.args.get(part):
+            copied = [item.copy() for item in written] if isinstance(written, list) else written.copy()
+            window.set(part, copied)
 
 
 def _items(group: exp.Group) -> list[exp.Expr]:

@@ -7,6 +7,9 @@
                            totals a 2, of the frames that begin with the partition
     watermark 12:00:04     a 12:00:03 5 with 9 and 3
 
+    a frame that ends 1 FOLLOWING      a 12:00:01 comes out with 12:00:02; the last row waits for the next one, or until
+                                       its partition can only start again
+
 Rows of one time and order are sorted by their hash, so a replay gives each row the same result. A partition starts
 again with a row that is more than the time to live later than the one before. `over_frames` computes the results.
 """
@@ -65,14 +68,25 @@ class EventTimeOverSpec:
         return max((call.time_back for call in self.calls), default=0)
 
     @property
+    def rows_ahead(self) -> int:
+        """The number of later rows that frames reach."""
+        return max((call.rows_ahead for call in self.calls), default=0)
+
+    @property
+    def time_ahead(self) -> int:
+        """The length of time that frames reach ahead."""
+        return max((call.time_ahead for call in self.calls), default=0)
+
+    @property
     def has_totals(self) -> bool:
         """Whether a frame begins with its partition."""
         return any(call.is_running for call in self.calls)
 
     @property
     def retention(self) -> int:
-        """The length of time that state of a partition is stored after its last row."""
-        return self.ttl if self.rows_back or self.has_totals else self.time_back
+        """The length of time that state of a partition is stored after its last row that came out."""
+        waiting = max(self.rows_ahead * self.ttl, self.time_ahead)
+        return waiting + (self.ttl if self.rows_back or self.has_totals else self.time_back)
 
 
 WAITING, PAST, TOTALS = "waiting", "past", "totals"
@@ -156,16 +170,22 @@ def _next_end(tables: Sequence[pa.Table]) -> int:
 
 
 def _come_out(spec: EventTimeOverSpec, after: dict[int, BucketState], ready: pa.Table) -> pa.Table:
-    """Compute the results of the rows that the watermark has passed, and add the rows to the past."""
+    """Compute the results of the rows that the watermark has passed, and add the rows to the past. Rows whose frames
+    reach further ahead wait on."""
     ready, codes = _in_order(spec, ready)
     ids = np.unique(longs(ready[ROW_ID]))
     buckets = np.unique(bucket_of(ids)).tolist()
-    ready = _numbered(after, ready, buckets)
+    is_complete = None
+    if spec.rows_ahead or spec.time_ahead:
+        is_complete = _complete(spec, after, ready)
+    ready = _numbered(after, ready, buckets, is_complete)
     found = {name: find_together([_chunks(after[bucket], name) for bucket in buckets], ids) for name in (PAST, TOTALS)}
-    evaluated = evaluate(spec.calls, ready, codes, found[PAST], found[TOTALS], spec.ttl)
+    evaluated = evaluate(spec.calls, ready, codes, found[PAST], found[TOTALS], spec.ttl, is_complete)
     changes = {}
     if spec.rows_back or spec.time_back:
-        closed = np.array([after[int(bucket)].swept for bucket in bucket_of(evaluated.ids)])
+        closed = np.array([after[int(bucket)].swept for bucket in bucket_of(evaluated.ids)], np.int64)
+        if is_complete is not None:
+            closed = np.minimum(closed, _oldest_waiting(ready.filter(pa.array(~is_complete)), evaluated.ids))
         changes[PAST] = _past(spec, evaluated, closed)
     if evaluated.totals is not None:
         changes[TOTALS] = evaluated.totals
@@ -174,10 +194,44 @@ def _come_out(spec: EventTimeOverSpec, after: dict[int, BucketState], ready: pa.
         for bucket, chunks in added.items():
             after[bucket] = replace(after[bucket], tables={**after[bucket].tables, name: chunks})
     schema = arrow_schema(_schema_out(spec))
+    if is_complete is not None:
+        ready = ready.filter(pa.array(is_complete))
     columns = [*(ready[name] for name in spec.inputs), *evaluated.results, ready[TIME].cast(INSTANT)]
     return pa.Table.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
     )
+
+
+def _complete(spec: EventTimeOverSpec, after: dict[int, BucketState], ready: pa.Table) -> Flags:
+    """Whether the watermark has passed all that the frames of a row reach. The other rows go on waiting: put them back,
+    with the next watermark at which one of them is complete."""
+    ids, times = longs(ready[ROW_ID]), longs(ready[TIME])
+    closed = np.array([after[int(bucket)].swept for bucket in bucket_of(ids)], np.int64)
+    begins = np.ones(len(ids), bool)
+    begins[1:] = (ids[1:] != ids[:-1]) | (times[1:] - times[:-1] > spec.ttl)
+    starts = np.flatnonzero(begins)
+    ends = np.append(starts[1:], len(ids))[np.cumsum(begins) - 1]
+    starts_again = np.append(ids, ids[-1:] + 1)[ends] == ids
+    over_at = np.where(starts_again, 0, times[ends - 1] + spec.ttl + 1)
+    has_rows = ends - 1 - np.arange(len(ids)) >= spec.rows_ahead
+    complete_at = np.minimum(over_at, np.where(has_rows, times + spec.time_ahead + 1, END_OF_ALL))
+    is_complete: Flags = complete_at <= closed
+    for bucket, part in divided(ready.filter(pa.array(~is_complete)), ROW_ID).items():
+        state = after[bucket]
+        chunks = _chunks(state, WAITING)
+        tables = {**state.tables, WAITING: Chunks(_KEYS[WAITING], (*chunks.tables, _by_number(part)))}
+        due = int(complete_at[~is_complete & (bucket_of(ids) == bucket)].min())
+        after[bucket] = replace(state, tables=tables, newest=min(state.newest, due))
+    return is_complete
+
+
+def _oldest_waiting(waiting: pa.Table, ids: Longs) -> Longs:
+    """Return for each partition the time of its oldest row that waits on, or the end of all."""
+    waiting_ids, first = np.unique(longs(waiting[ROW_ID]), return_index=True)
+    if not len(waiting_ids):
+        return np.full(len(ids), END_OF_ALL)
+    place = np.minimum(np.searchsorted(waiting_ids, ids), len(waiting_ids) - 1)
+    return np.where(waiting_ids[place] == ids, longs(waiting[TIME])[first][place], END_OF_ALL)
 
 
 def _schema_out(spec: EventTimeOverSpec) -> Schema:
@@ -192,12 +246,15 @@ def _in_order(spec: EventTimeOverSpec, rows: pa.Table) -> tuple[pa.Table, list[L
     return rows.take(pa.array(order)), [code[order] for code in codes]
 
 
-def _numbered(after: dict[int, BucketState], rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
-    """Return the rows with new numbers, in their order within each shard."""
+def _numbered(
+    after: dict[int, BucketState], rows: pa.Table, buckets: Sequence[int], is_complete: Flags | None
+) -> pa.Table:
+    """Return the rows with new numbers, in their order within each shard; rows that wait on need none."""
     buckets_of_rows = bucket_of(longs(rows[ROW_ID]))
     numbers = np.zeros(rows.num_rows, np.int64)
     for bucket in buckets:
-        places, state = np.flatnonzero(buckets_of_rows == bucket), after[bucket]
+        is_numbered = buckets_of_rows == bucket if is_complete is None else is_complete & (buckets_of_rows == bucket)
+        places, state = np.flatnonzero(is_numbered), after[bucket]
         numbers[places] = state.rows_seen + np.arange(len(places))
         after[bucket] = replace(state, rows_seen=state.rows_seen + len(places))
     return rows.set_column(rows.column_names.index(NUMBER), NUMBER, pa.array(numbers))

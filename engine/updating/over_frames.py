@@ -27,7 +27,7 @@ from engine.updating.arrow_tables import whole
 from engine.updating.groups import Flags, Groups, Longs, longs, ranges
 from engine.updating.state_columns import LAST, NUMBER, TIME, WEIGHT
 
-_OF_A_ROW = ("lag", "first_value", "last_value")
+_OF_A_ROW = ("lag", "lead", "first_value", "last_value")
 """Functions that give the value of one row of the frame."""
 _AT_ONCE = 1 << 20
 """Largest number of rows of frames to look at together."""
@@ -35,9 +35,9 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class OverCall:
-    """A function over a frame, which ends at the row, at its peers, or so many rows before; `start` is the number of
-    rows, or microseconds, before the row at which it begins, None at the first row of the partition. lag has the frame
-    of one row, and as its second argument what stands for a missing row."""
+    """A function over a frame, which ends at the row or its peers, or as many rows or microseconds after it as `end`
+    says (before it, if negative); `start` is the distance at which it begins, None at the first row of the partition.
+    lag and lead have the frame of one row, and as their second argument what stands for a missing row."""
 
     function: str
     arguments: tuple[Type, ...]
@@ -45,6 +45,7 @@ class OverCall:
     unit: Literal["rows", "range"]
     start: int | None
     end: int = 0
+    ignores_nulls: bool = False
 
     def columns(self, index: int) -> tuple[str, ...]:
         """Return the names of its arguments."""
@@ -53,17 +54,27 @@ class OverCall:
     @property
     def is_running(self) -> bool:
         """Whether its frame begins with the partition."""
-        return self.start is None and self.function != "last_value"
+        return self.start is None and (self.function != "last_value" or self.ignores_nulls)
 
     @property
     def rows_back(self) -> int:
         """The number of earlier rows that it reaches, if it counts rows."""
-        return -self.start if self.start is not None and self.unit == "rows" else 0
+        return max(-self.start, 0) if self.start is not None and self.unit == "rows" else 0
 
     @property
     def time_back(self) -> int:
         """The length of time that it reaches back, if it counts time."""
         return -self.start if self.start is not None and self.unit == "range" else 0
+
+    @property
+    def rows_ahead(self) -> int:
+        """The number of later rows that it reaches, if it counts rows."""
+        return max(self.end, 0) if self.unit == "rows" else 0
+
+    @property
+    def time_ahead(self) -> int:
+        """The length of time that it reaches ahead, if it counts time."""
+        return self.end if self.unit == "range" else 0
 
     @property
     def accumulator(self) -> Accumulator:
@@ -91,11 +102,12 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class _Partitions:
-    """Rows by partition: for each row the first row of its partition, and the first and one past the last of its peers.
+    """Rows by partition: for each row the first and one past the last row of its partition, and the same of its peers.
     `new` are the new rows. `carried` has for each new row the totals that its partition continues, or -1."""
 
     times: Longs
     first: Longs
+    end: Longs
     peers: Longs
     peers_end: Longs
     new: Longs
@@ -109,9 +121,10 @@ def evaluate(
     past: pa.Table | None,
     totals: pa.Table | None,
     ttl: int,
+    is_complete: Flags | None = None,
 ) -> Evaluated:
     """Return the results of new rows, which are in order, and later than the past of their partitions. Equal `codes`
-    mark peers among rows of one time."""
+    mark peers among rows of one time. Rows that are not complete are only looked at by those before them."""
     names = [ROW_ID, NUMBER, TIME, *(name for index, call in enumerate(calls) for name in call.columns(index))]
     fresh = new.select(names)
     both = fresh if past is None else pa.concat_tables([past.select(names).cast(fresh.schema), fresh])
@@ -120,15 +133,21 @@ def evaluate(
     rows, is_new = both.take(pa.array(order)).combine_chunks(), order >= before
     padded = [np.concatenate([np.zeros(before, np.int64), code])[order] for code in codes]
     partitions, first_of_partition = _partitions(rows, is_new, padded, totals, ttl)
+    done = np.ones(new.num_rows, bool) if is_complete is None else is_complete
     results: list[pa.Array] = []
     columns: dict[str, pa.Array] = {}
     for index, call in enumerate(calls):
         result, kept = _result(call, index, rows, partitions, totals)
-        results.append(result.cast(to_arrow(call.result)) if result.type != to_arrow(call.result) else result)
+        result = result.cast(to_arrow(call.result)) if result.type != to_arrow(call.result) else result
+        results.append(result if is_complete is None else result.filter(pa.array(done)))
         columns |= kept
-    return Evaluated(
-        results, rows, is_new, _rows_after(longs(rows[ROW_ID]), first_of_partition), _totals(rows, partitions, columns)
-    )
+    kept_totals = _totals(rows, partitions, columns, done)
+    if is_complete is not None:
+        is_past = ~is_new
+        is_past[partitions.new[done]] = True
+        # the rows that wait begin nothing that comes before them
+        rows, is_new, first_of_partition = rows.filter(pa.array(is_past)), is_new[is_past], first_of_partition[is_past]
+    return Evaluated(results, rows, is_new, _rows_after(longs(rows[ROW_ID]), first_of_partition), kept_totals)
 
 
 def _partitions(
@@ -152,10 +171,8 @@ def _partitions(
         goes_on = (kept_ids[place] == ids[new]) & is_first_of_id[_last_true(is_first_of_id)[new]]
         goes_on &= _is_first_part(ids, first, new) & (times[leading] - last[place] <= ttl)
         carried = np.where(goes_on, place, -1)
-    peers = _last_true(differs)
-    starts = np.flatnonzero(differs)
-    peers_end = np.append(starts, len(ids))[np.cumsum(differs)]
-    return _Partitions(times, first, peers, peers_end, new, carried), begins
+    ends, peers_end = (np.append(np.flatnonzero(some), len(ids))[np.cumsum(some)] for some in (begins, differs))
+    return _Partitions(times, first, ends, _last_true(differs), peers_end, new, carried), begins
 
 
 def _last_true(flags: Flags) -> Longs:
@@ -202,7 +219,8 @@ def _result(
         [argument.take(new) for argument in arguments], np.ones(len(new), np.int64), Groups(each, each)
     )
     columns = _running(accumulator, _with_carried(accumulator, index, started, partitions, totals), partitions)
-    seen = each if call.unit == "rows" else np.searchsorted(partitions.new, partitions.peers_end[partitions.new]) - 1
+    _, end = _frame(call, partitions)
+    seen = np.searchsorted(partitions.new, end) - 1
     result = accumulator.finish([column.take(pa.array(seen)) for column in columns])
     return result, {f"m{index}.{place}": column for place, column in enumerate(columns)}
 
@@ -212,6 +230,8 @@ def _of_a_row(
 ) -> tuple[pa.Array, dict[str, pa.Array]]:
     low, high = _frame(call, partitions)
     values, is_missing = arguments[0], low >= high
+    if call.ignores_nulls:
+        return _not_null(call, index, values, (low, high), partitions, totals)
     place = np.where(is_missing, 0, high - 1 if call.function == "last_value" else low)
     if call.is_running and totals is not None and f"f{index}" in totals.column_names:
         place = np.where(partitions.carried >= 0, len(values) + partitions.carried, place)
@@ -223,21 +243,51 @@ def _of_a_row(
     return found, {f"f{index}": found} if call.is_running else {}
 
 
+def _not_null(
+    call: OverCall,
+    index: int,
+    values: pa.Array,
+    frame: tuple[Longs, Longs],
+    partitions: _Partitions,
+    totals: pa.Table | None,
+) -> tuple[pa.Array, dict[str, pa.Array]]:
+    """Return the first or the last value of each frame that is not NULL."""
+    (low, high), count = frame, len(values)
+    places, is_valid = np.arange(count), np.asarray(values.is_valid())
+    if call.function == "last_value":
+        place = np.maximum.accumulate(np.where(is_valid, places, -1))[np.maximum(high - 1, 0)]
+    else:
+        after = np.minimum.accumulate(np.where(is_valid, places, count)[::-1])[::-1]
+        place = np.append(after, count)[low]
+    is_missing = (place < low) | (place >= high)
+    if call.is_running and totals is not None and f"f{index}" in totals.column_names:
+        kept = whole(totals[f"f{index}"]).cast(values.type)
+        has_kept = partitions.carried >= 0
+        has_kept[has_kept] = np.asarray(kept.is_valid())[partitions.carried[has_kept]]
+        # the kept value comes before all rows that are here
+        takes_kept = has_kept & (is_missing if call.function == "last_value" else True)
+        place, is_missing = np.where(takes_kept, count + partitions.carried, place), is_missing & ~takes_kept
+        values = pa.concat_arrays([values, kept])
+    found = values.take(pa.array(np.where(is_missing, 0, place), mask=is_missing))
+    return found, {f"f{index}": found} if call.is_running else {}
+
+
 def _frame(call: OverCall, partitions: _Partitions) -> tuple[Longs, Longs]:
     """Return the first and one past the last row of the frame of each new row."""
     new = partitions.new
-    first = partitions.first[new]
+    first, end = partitions.first[new], partitions.end[new]
     if call.unit == "rows":
-        low = first if call.start is None else np.maximum(new + call.start, first)
-        return low, np.maximum(new + call.end + 1, low)
-    high = partitions.peers_end[new]
+        low = first if call.start is None else np.clip(new + call.start, first, end)
+        return low, np.maximum(np.minimum(new + call.end + 1, end), low)
+    high = partitions.peers_end[new] if call.end == 0 else _reached(partitions, -call.end - 1)
     if call.start is None:
         return first, high
     return (partitions.peers[new] if call.start == 0 else _reached(partitions, -call.start)), high
 
 
 def _reached(partitions: _Partitions, distance: int) -> Longs:
-    """Return the first row of the partition that is at most this time before each new row."""
+    """Return the first row of the partition that is at most this time before each new row, one past the last if none
+    is."""
     new, count = partitions.new, len(partitions.times)
     times = np.concatenate([partitions.times[new] - distance, partitions.times])
     parts = np.concatenate([partitions.first[new], partitions.first])
@@ -323,14 +373,16 @@ def _merged_at(
     ]
 
 
-def _totals(rows: pa.Table, partitions: _Partitions, columns: dict[str, pa.Array]) -> pa.Table | None:
-    """Return the totals after the last new row of each partition."""
+def _totals(rows: pa.Table, partitions: _Partitions, columns: dict[str, pa.Array], done: Flags) -> pa.Table | None:
+    """Return the totals after the last complete row of each partition."""
     if not columns:
         return None
-    ids = longs(rows[ROW_ID])[partitions.new]
+    complete = np.flatnonzero(done)
+    all_ids = longs(rows[ROW_ID])[partitions.new]
+    ids = all_ids[complete]
     is_last = np.ones(len(ids), bool)
     is_last[:-1] = ids[1:] != ids[:-1]
-    last = np.flatnonzero(is_last)
-    table = {ROW_ID: pa.array(ids[last]), LAST: pa.array(partitions.times[partitions.new[last]])}
+    last = complete[is_last]
+    table = {ROW_ID: pa.array(all_ids[last]), LAST: pa.array(partitions.times[partitions.new[last]])}
     table |= {name: column.take(pa.array(last)) for name, column in columns.items()}
     return pa.table({**table, WEIGHT: pa.array(np.ones(len(last), np.int64))})

@@ -1,4 +1,4 @@
-"""OVER by event time: functions over the earlier rows of a partition, each row once."""
+"""OVER by event time: functions over the earlier and the next rows of a partition, each row once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ _FRAMES = (
     " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
     " ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING",
     " ROWS BETWEEN CURRENT ROW AND CURRENT ROW",
+    " ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING",
+    " ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+    " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
 )
 _INTERVALS = (
     "",
@@ -22,6 +25,9 @@ _INTERVALS = (
     " RANGE BETWEEN INTERVAL '500 milliseconds' PRECEDING AND CURRENT ROW",
     " RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW",
     " RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+    " RANGE BETWEEN CURRENT ROW AND INTERVAL '5 seconds' FOLLOWING",
+    " RANGE BETWEEN INTERVAL '1 second' PRECEDING AND INTERVAL '2 seconds' FOLLOWING",
+    " RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '700 milliseconds' FOLLOWING",
 )
 
 
@@ -31,7 +37,7 @@ def with_time(source: Relation) -> bool:
 
 
 def over(builder: Builder, source: Relation) -> Relation:
-    """The rows in time, with functions of the earlier rows of their partition."""
+    """The rows in time, with functions of the rows of their partition."""
     random = builder.random
     keys = random.sample(["k", "g", "b"], random.choice([0, 1, 1, 2]))
     partition = ", ".join(key for key in keys if key in source.columns)
@@ -56,6 +62,7 @@ def over(builder: Builder, source: Relation) -> Relation:
         f"SELECT {listed}, {', '.join(theirs)}, {HIDDEN} FROM {source.name} {in_time}",
         columns,
         waits=True,
+        looks_ahead=any("FOLLOWING" in written or "lead(" in written for written in ours),
     )
 
 
@@ -76,6 +83,9 @@ def _call(random: Random, source: Relation, *, by_row: bool) -> tuple[str, str, 
             ("row_number()", "i", False),
             (f"lag({quoted(name)})", kind, False),
             (f"lag({quoted(name)}, {random.choice([0, 1, 3])})", kind, False),
+            (f"lead({quoted(name)}, {random.choice([0, 1, 2])})", kind, False),
+            (f"first_value({quoted(name)} IGNORE NULLS)", kind, True),
+            (f"last_value({quoted(name)} IGNORE NULLS)", kind, True),
             (f"first_value({quoted(name)})", kind, True),
             (f"last_value({quoted(name)})", kind, True),
         ]

@@ -5,6 +5,7 @@ A run that was stopped has written what its last epoch reports, and no more. The
     windows     those that begin before `complete_until` are there as the batch answer over the rows read has them,
                 and of sessions those that end before `output_until`
     rows        what the rows before `complete_until` give is there; later rows may have given more
+                if they look ahead, what the rows read so far give, of rows before `complete_until`
     changes     folded, they are the batch answer over the rows read so far, unless the rows had to wait
 """
 
@@ -42,10 +43,20 @@ def broken_promise(query: Relation, written: Sequence[Row], streams: Sequence[St
         return _broken_windows(query, window, written, streams, sink)
     if sink.complete_until is None or query.window is not None:
         return ""
-    before = [_before(stream, sink.complete_until) for stream in streams]
-    missing = Counter(_answer(query, before)) - Counter(written)
+    if query.looks_ahead:
+        promised = _ahead(query, streams, sink.complete_until)
+    else:
+        promised = _answer(query, [_before(stream, sink.complete_until) for stream in streams])
+    missing = Counter(promised) - Counter(written)
     found = difference([], list(missing.elements()))
     return found and f"rows before {sink.complete_until} are missing: {found}"
+
+
+def _ahead(query: Relation, streams: Sequence[Stream], until: datetime) -> list[Row]:
+    """The rows before an instant of the answer over all that was read; none if they have lost their time."""
+    times = [place for place, (name, kind) in enumerate(query.columns.items()) if (name, kind) == ("ts", "ts")]
+    limit = min(until, FAR_FUTURE).replace(tzinfo=None).isoformat()
+    return [row for row in _answer(query, streams) if all(str(row[place]) < limit for place in times)] if times else []
 
 
 def _broken_windows(

@@ -22,7 +22,8 @@ NO_TIME = 'CAST(NULL AS TIMESTAMP) AS "_at", CAST(NULL AS TIMESTAMP) AS "_wm"'
 @dataclass(frozen=True)
 class Relation:
     """The parts so far, of which the last is the relation. `window` is what it is windowed by, `unique` are columns
-    that tell its rows apart. `waits`: rows come out when the watermark has passed them."""
+    that tell its rows apart. `waits`: rows come out when the watermark has passed them. `looks_ahead`: and when later
+    rows have come, which change what comes of them."""
 
     engine_sql: tuple[str, ...]
     oracle_sql: tuple[str, ...]
@@ -32,6 +33,7 @@ class Relation:
     unique: tuple[str, ...] = ()
     is_updating: bool = False
     waits: bool = False
+    looks_ahead: bool = False
 
     def then(self, name: str, engine_sql: str, oracle_sql: str, columns: Columns, **changes: object) -> Relation:
         """The relation with one more part."""

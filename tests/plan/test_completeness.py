@@ -13,10 +13,12 @@ from engine.compile import compile_script
 from engine.plan.nodes import Hop, Session, Tumble
 from engine.plan.times import (
     END,
+    MOMENT,
     OPEN_SESSIONS,
     ClosingWindow,
     Completeness,
     RowPath,
+    Wait,
     closed_before,
     complete_until,
     row_paths,
@@ -52,6 +54,15 @@ PLANS: dict[str, tuple[str, set[RowPath]]] = {
     "session": (
         "SELECT k, count(*) AS n FROM a GROUP BY k, session(INTERVAL '1 minute')",
         {RowPath("a", (Session(MINUTE),))},
+    ),
+    "rows of a moment": ("SELECT sum(id) OVER (ORDER BY ts) AS s FROM a", {RowPath("a", (MOMENT,))}),
+    "rows that wait for a later time": (
+        "SELECT sum(id) OVER (ORDER BY ts RANGE BETWEEN CURRENT ROW AND INTERVAL '1 minute' FOLLOWING) AS s FROM a",
+        {RowPath("a", (Wait(MINUTE),))},
+    ),
+    "rows that wait for two more": (
+        "SELECT lead(id, 2) OVER (ORDER BY ts) AS s FROM a",
+        {RowPath("a", (Wait(2 * timedelta(days=1)),))},
     ),
     "windows of the same windows": (
         f"SELECT w, max(n) AS most FROM {NAMES['of_a']} GROUP BY w",
@@ -204,3 +215,9 @@ def test_all_rows_before_it_are_in_closed_windows_and_none_is_promised_too_littl
 def test_it_never_goes_back_while_the_watermark_does_not(window: ClosingWindow, settled: int, later: int) -> None:
     assert closed_before(window, settled) <= closed_before(window, settled + later)
     assert closed_before(window, settled) <= settled
+
+
+def test_rows_that_wait_are_out_when_the_watermark_is_their_delay_after_them() -> None:
+    done = complete_until([RowPath("a", (Wait(MINUTE),))], 90_000_000, {})
+
+    assert done == Completeness(30_000_000, 30_000_000)

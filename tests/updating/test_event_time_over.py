@@ -28,11 +28,23 @@ KINDS: dict[str, Type] = {"number": BIGINT, "real": DOUBLE, "price": Decimal(12,
 FOREVER = 1 << 50
 
 
-def call(function: str, columns: str, result: Type, unit: Any, start: int | None, end: int = 0) -> OverCall:
-    return OverCall(function, tuple(KINDS[column] for column in columns.split()), result, unit, start, end)
+def call(
+    function: str,
+    columns: str,
+    result: Type,
+    unit: Any,
+    start: int | None,
+    end: int = 0,
+    *,
+    ignores_nulls: bool = False,
+) -> OverCall:
+    kinds = tuple(KINDS[column] for column in columns.split())
+    return OverCall(function, kinds, result, unit, start, end, ignores_nulls)
 
 
 BY_ROW = "OVER (PARTITION BY key ORDER BY ts, id ROWS BETWEEN {} PRECEDING AND {})"
+AHEAD = "OVER (PARTITION BY key ORDER BY ts, id ROWS BETWEEN {} AND {} FOLLOWING)"
+TIME_AHEAD = "OVER (PARTITION BY key ORDER BY ts RANGE BETWEEN {} AND {} FOLLOWING)"
 BY_TIME = "OVER (PARTITION BY key ORDER BY ts RANGE BETWEEN {} PRECEDING AND CURRENT ROW)"
 PEERS = "OVER (PARTITION BY key ORDER BY ts)"
 HERE = "CURRENT ROW"
@@ -49,6 +61,33 @@ ROWS = {
     f"sum(price) {BY_ROW.format('UNBOUNDED', HERE)}": call("sum", "price", Decimal(22, 2), "rows", None),
     f"max(real) {BY_ROW.format('UNBOUNDED', HERE)}": call("max", "real", DOUBLE, "rows", None),
     f"first_value(number) {BY_ROW.format('UNBOUNDED', HERE)}": call("first_value", "number", BIGINT, "rows", None),
+    f"first_value(word IGNORE NULLS) {BY_ROW.format('UNBOUNDED', HERE)}": call(
+        "first_value", "word", TEXT, "rows", None, ignores_nulls=True
+    ),
+    f"last_value(number IGNORE NULLS) {BY_ROW.format('UNBOUNDED', HERE)}": call(
+        "last_value", "number", BIGINT, "rows", None, ignores_nulls=True
+    ),
+    f"last_value(word IGNORE NULLS) {BY_ROW.format(3, '1 PRECEDING')}": call(
+        "last_value", "word", TEXT, "rows", -3, -1, ignores_nulls=True
+    ),
+}
+LATER_ROWS = {
+    "lead(word) OVER (PARTITION BY key ORDER BY ts, id)": call("lead", "word", TEXT, "rows", 1, 1),
+    "lead(real, 3, real) OVER (PARTITION BY key ORDER BY ts, id)": call("lead", "real real", DOUBLE, "rows", 3, 3),
+    f"sum(number) {AHEAD.format('1 PRECEDING', 1)}": call("sum", "number", BIGINT, "rows", -1, 1),
+    f"count(*) {AHEAD.format('1 FOLLOWING', 3)}": call("count", "", BIGINT, "rows", 1, 3),
+    f"max(word) {AHEAD.format(HERE, 2)}": call("max", "word", TEXT, "rows", 0, 2),
+    f"sum(price) {AHEAD.format('UNBOUNDED PRECEDING', 2)}": call("sum", "price", Decimal(22, 2), "rows", None, 2),
+    f"last_value(word) {AHEAD.format('UNBOUNDED PRECEDING', 2)}": call("last_value", "word", TEXT, "rows", None, 2),
+    f"first_value(number IGNORE NULLS) {AHEAD.format('UNBOUNDED PRECEDING', 1)}": call(
+        "first_value", "number", BIGINT, "rows", None, 1, ignores_nulls=True
+    ),
+    f"last_value(real IGNORE NULLS) {AHEAD.format('UNBOUNDED PRECEDING', 1)}": call(
+        "last_value", "real", DOUBLE, "rows", None, 1, ignores_nulls=True
+    ),
+    f"first_value(word IGNORE NULLS) {AHEAD.format('1 FOLLOWING', 3)}": call(
+        "first_value", "word", TEXT, "rows", 1, 3, ignores_nulls=True
+    ),
 }
 TIMES = {
     f"sum(number) {BY_TIME.format(20)}": call("sum", "number", BIGINT, "range", -20),
@@ -60,6 +99,11 @@ TIMES = {
     "sum(number) OVER (PARTITION BY key ORDER BY ts RANGE BETWEEN CURRENT ROW AND CURRENT ROW)": call(
         "sum", "number", BIGINT, "range", 0
     ),
+}
+LATER_TIMES = {
+    f"sum(number) {TIME_AHEAD.format(HERE, 10)}": call("sum", "number", BIGINT, "range", 0, 10),
+    f"count(word) {TIME_AHEAD.format('5 PRECEDING', 5)}": call("count", "word", BIGINT, "range", -5, 5),
+    f"max(word) {TIME_AHEAD.format('UNBOUNDED PRECEDING', 30)}": call("max", "word", TEXT, "range", None, 30),
 }
 
 
@@ -110,7 +154,8 @@ def columns_of(sql: str, one: OverCall) -> str:
     inside = sql[sql.index("(") + 1 : sql.index(")")].split(", ")
     if len(one.arguments) == 2:
         return "real real"
-    return inside[0] if inside[0] in KINDS else ""
+    name = inside[0].split(" ")[0]
+    return name if name in KINDS else ""
 
 
 def random_rows(chance: Random, count: int) -> list[dict[str, Any]]:
@@ -144,11 +189,13 @@ def _plain(value: Any) -> object:
     return value if value is None or isinstance(value, str) else round(float(value), 5) + 0.0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(120))
 def test_all_rows_come_out_once_with_the_batch_answer(seed: int) -> None:
     chance = Random(seed)
     is_by_row = chance.random() < 0.5
     table = ROWS if is_by_row else TIMES
+    if chance.random() < 0.5:
+        table = {**table, **(LATER_ROWS if is_by_row else LATER_TIMES)}
     names = chance.sample(sorted(table), chance.randint(1, 5))
     calls = [table[name] for name in names]
     columns = [columns_of(name, one) for name, one in zip(names, calls, strict=True)]
@@ -163,7 +210,7 @@ def test_all_rows_come_out_once_with_the_batch_answer(seed: int) -> None:
         watermark = min(row["ts"] for row in [*rows[end:], {"ts": 1 << 40}]) if chance.random() < 0.8 else 0
         out += stream.epoch([arrived[:cut], arrived[cut:]], watermark)
         begin = end
-    out += stream.epoch([], 1 << 40)
+    out += stream.epoch([], 1 << 52)
 
     came = Counter(tuple(_plain(value) for name, value in row.items() if name != EVENT_TIME) for row in out)
     assert came == batch_answer(rows, names)
@@ -189,6 +236,26 @@ def test_a_partition_starts_again_after_its_time_to_live() -> None:
         (2, 1, None),
         (3, 2, 2),
         (4, 1, None),
+    ]
+
+
+def test_a_row_waits_for_the_next_one_or_for_the_end_of_its_partition() -> None:
+    after = call("lead", "number", BIGINT, "rows", 1, 1)
+    stream = running([after, COUNTED], ["number", ""], is_by_row=True, ttl=100)
+    came = [
+        list(stream.epoch([[_row(0, 10), _row(1, 15)]], 11)),
+        list(stream.epoch([], 16)),
+        list(stream.epoch([], 115)),
+        list(stream.epoch([], 116)),
+        list(stream.epoch([[_row(2, 130), _row(3, 300)]], 301)),
+    ]
+
+    assert [[(row["c0"], row["r0"], row["r1"]) for row in rows] for rows in came] == [
+        [],
+        [(0, 1, 1)],
+        [],
+        [(1, None, 2)],
+        [(2, None, 1)],
     ]
 
 

@@ -120,3 +120,10 @@ class EventTimeOver(Node):
         """The columns of the input, then the new ones."""
         new = (Field(function.name, function.type, function.nullable) for function in self.functions)
         return Schema((*self.input.schema, *new))
+
+    @property
+    def partition_ends_after(self) -> timedelta:
+        """Return how long after its last row a partition starts again: `ttl`, or the longest frame."""
+        frames = [function.frame for function in self.functions if function.frame and function.frame.unit == "range"]
+        longest = max((max(-(frame.start or 0), frame.end or 0) for frame in frames), default=0)
+        return max(self.ttl, timedelta(microseconds=max(longest, 1)))

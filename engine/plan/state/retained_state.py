@@ -62,8 +62,22 @@ def state_of(node: Node) -> str | None:
             some = "every row" if limit is None or is_updating(source) else f"the first {limit} row{'s' * (limit > 1)}"
             return f"{some} of each partition, for {spell(ttl)} after its last change"
         case EventTimeOver(ttl=ttl):
-            return f"every row until the watermark passes it, and {_reach(node)}, for {spell(ttl)} after its last row"
+            waits = _ahead(node)
+            return (
+                f"every row until the watermark passes it{waits}, and {_reach(node)}, for {spell(ttl)} after its last"
+                " row"
+            )
     return None
+
+
+def _ahead(node: EventTimeOver) -> str:
+    """Describe the later rows that functions need."""
+    frames = [function.frame for function in node.functions]
+    rows = max((frame.end or 0 for frame in frames if frame and frame.unit == "rows"), default=0)
+    micros = max((frame.end or 0 for frame in frames if frame and frame.unit == "range"), default=0)
+    parts = [f"{rows} more row{'s' * (rows > 1)} of its partition"] * (rows > 0)
+    parts += [f"{spell(timedelta(microseconds=micros))} more"] * (micros > 0)
+    return "".join(f" and {part}" for part in parts)
 
 
 def _reach(node: EventTimeOver) -> str:

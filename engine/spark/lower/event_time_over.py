@@ -47,12 +47,12 @@ def _spec_of(node: EventTimeOver) -> EventTimeOverSpec:
     schema = Schema(tuple(Field(f"c{index}", field.type, field.nullable) for index, field in enumerate(node.schema)))
     order = tuple(Sorting(by.expr.type, by.descending, by.nulls_first) for by in node.order)
     calls = tuple(map(_call_of, node.functions))
-    ttl = node.ttl // timedelta(microseconds=1)
-    return EventTimeOverSpec(schema, order, calls, max(ttl, *(call.time_back for call in calls), 1))
+    return EventTimeOverSpec(schema, order, calls, node.partition_ends_after // timedelta(microseconds=1))
 
 
 def _call_of(function: NamedOver) -> OverCall:
     assert function.frame is not None
     arguments = tuple(argument.type for argument in function.arguments)
     frame = function.frame
-    return OverCall(function.function, arguments, function.type, frame.unit, frame.start, frame.end or 0)
+    ignores = function.ignore_nulls
+    return OverCall(function.function, arguments, function.type, frame.unit, frame.start, frame.end or 0, ignores)

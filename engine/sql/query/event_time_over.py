@@ -5,7 +5,8 @@
     EventTimeOver by k      __over0 = sum(n), over the rows of ten minutes; each row comes out once, when the watermark
     Project                 k, n, sum = __over0          has passed it
 
-So no row changes afterwards. A frame that looks ahead would have to wait for rows that may never come, and is refused.
+So no row changes afterwards. A row whose frame looks ahead waits until the watermark has passed the later rows too, or
+until they can only belong to the next start of the partition. So `updating_ttl` limits the wait.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from engine.plan.nodes import (
 )
 from engine.plan.tree import EVENT_TIME, Node, walk_once
 
-_OF_A_ROW = frozenset({"row_number", "lag", "first_value", "last_value"})
+_OF_A_ROW = frozenset({"row_number", "lag", "lead", "first_value", "last_value"})
+_IGNORING_NULLS = ("first_value", "last_value")
 _HINT = "write OVER (PARTITION BY ... ORDER BY event time), or aggregate by tumble(...), hop(...) or session(...) in a "
 _HINT += "sub-query, and use OVER around it; row_number, rank and dense_rank take any order"
 
@@ -99,14 +101,14 @@ def _with_frame(function: NamedOver, then: Sequence[Order]) -> NamedOver:
     match name:
         case "row_number":
             return replace(function, frame=Frame("rows", None, 0))
-        case "lag":
-            return _lag(function)
-        case "lead" | "nth_value" | "ntile" | "rank" | "dense_rank" | "percent_rank" | "cume_dist":
+        case "lag" | "lead":
+            return _of_other_row(function)
+        case "nth_value" | "ntile" | "rank" | "dense_rank" | "percent_rank" | "cume_dist":
             raise OverError(
                 f"{name} cannot be used by event time",
-                hint="look back with lag, count with row_number(), or rank the rows of a window",
+                hint="use lag, lead or row_number(), or rank the rows of a window",
             )
-    if function.ignore_nulls:
+    if function.ignore_nulls and name not in _IGNORING_NULLS:
         raise OverError(f"{name} takes no IGNORE NULLS by event time", hint="filter in a query below")
     if name not in _OF_A_ROW and (name not in AGGREGATES or AGGREGATES[name].retention is Retention.VALUES):
         raise UnsupportedClauseError(
@@ -117,28 +119,31 @@ def _with_frame(function: NamedOver, then: Sequence[Order]) -> NamedOver:
     return replace(function, frame=frame)
 
 
-def _lag(function: NamedOver) -> NamedOver:
+def _of_other_row(function: NamedOver) -> NamedOver:
+    """Return lag or lead with the frame of the one row at its distance."""
     value, *others = function.arguments
     distance = others[0].value if others and isinstance(others[0], Literal) else 1
     assert isinstance(distance, int)
     if distance < 0 or function.ignore_nulls:
         written = "IGNORE NULLS" if function.ignore_nulls else "negative distance"
-        raise OverError(f"lag takes no {written} by event time", hint="write lag(value, n)")
-    return replace(function, arguments=(value, *others[1:]), frame=Frame("rows", -distance, -distance))
+        name = function.function
+        raise OverError(f"{name} takes no {written} by event time", hint=f"write {name}(value, n)")
+    place = -distance if function.function == "lag" else distance
+    return replace(function, arguments=(value, *others[1:]), frame=Frame("rows", place, place))
 
 
 def _check_frame(frame: Frame, then: Sequence[Order]) -> None:
-    if frame.end is None or frame.end > 0:
+    if frame.end is None:
         raise OverError(
-            "a frame by event time ends at the current row, or before it",
+            "a frame by event time cannot reach to the end of the stream",
             hint="write ROWS n PRECEDING, or RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW",
         )
-    if frame.end != 0 and (frame.unit == "range" or frame.start is None):
+    if frame.end < 0 and (frame.unit == "range" or frame.start is None):
         raise OverError(
             "this frame ends before the current row, and is not counted in rows",
             hint="write ROWS BETWEEN n PRECEDING AND m PRECEDING",
         )
-    if frame.unit == "range" and frame.start and then:
+    if frame.unit == "range" and (frame.start or frame.end) and then:
         raise OverError(
             "RANGE with an interval goes by event time alone", hint="leave out what is behind it in ORDER BY"
         )

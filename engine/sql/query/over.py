@@ -114,7 +114,7 @@ class OverCalls:
         window = None if self.window is None else self._window_column()
         self.position = self.position or self.script.position(node)
         if node.args.get("alias") is not None or node.args.get("first") is not None:
-            raise OverError("OVER takes its words in parentheses", hint="write OVER (PARTITION BY ... ORDER BY ...)")
+            raise _without_words(node)
         partition = self._read_partition(node, window)
         order = read_order(node.args.get("order"), self.translate)
         if window is None:
@@ -193,6 +193,14 @@ class OverCalls:
         )
 
 
+def _without_words(node: exp.Window) -> OverError:
+    name = node.args.get("alias")
+    if name is None:
+        return OverError("OVER takes its words in parentheses", hint="write OVER (PARTITION BY ... ORDER BY ...)")
+    hint = f"write WINDOW {name.name} AS (PARTITION BY ...) at the end"
+    return OverError(f"there is no WINDOW {name.name!r}", hint=hint)
+
+
 def _is_column(expr: Expr, name: str) -> bool:
     return isinstance(expr, Column) and expr.name == name
 
@@ -222,6 +230,9 @@ def _read_call(node: exp.Expr) -> _WrittenCall:
                 node = node.this
             case _:
                 raise OverError("OVER can only follow a function", hint="write name(...) OVER (...)")
+    if node.expressions and isinstance(last := node.expressions[-1], exp.IgnoreNulls | exp.RespectNulls):
+        ignores_nulls = isinstance(last, exp.IgnoreNulls)
+        node.set("expressions", [*node.expressions[:-1], last.this])
     return _WrittenCall(node, condition, ignores_nulls)
 
 
@@ -263,8 +274,8 @@ def read_frame(spec: exp.Expr | None, *, by_time: bool = False) -> Frame | None:
     unit = str(spec.args.get("kind") or "").lower()
     if unit not in ("rows", "range") or spec.args.get("exclude") is not None:
         raise OverError("only frames of ROWS or RANGE are supported", hint="write ROWS BETWEEN ... AND ...")
-    if by_time and unit == "range" and isinstance(start := spec.args.get("start"), exp.Interval):
-        return _frame_of_time(spec, start)
+    if by_time and unit == "range" and any(isinstance(spec.args.get(name), exp.Interval) for name in _BOUNDS):
+        return _frame_of_time(spec)
     start, end = _ends_of(spec)
     first, last = (None if start == -UNBOUNDED else start), (None if end == UNBOUNDED else end)
     if unit == "range" and not {first, last} <= {None, 0}:
@@ -272,16 +283,31 @@ def read_frame(spec: exp.Expr | None, *, by_time: bool = False) -> Frame | None:
     return Frame("rows" if unit == "rows" else "range", first, last)
 
 
-def _frame_of_time(spec: exp.Expr, start: exp.Interval) -> Frame:
-    """Return a RANGE frame that begins an interval before the row; it ends at the peers of the row."""
-    length = read_interval(start)
-    is_before = str(spec.args.get("start_side") or "").upper() == "PRECEDING"
-    if not is_before or spec.args.get("end") not in (None, "CURRENT ROW"):
+def _frame_of_time(spec: exp.Expr) -> Frame:
+    """Return a RANGE frame that begins and ends at intervals from the row."""
+    first, last = (_time_of(spec.args.get(name) or "CURRENT ROW", spec.args.get(f"{name}_side")) for name in _BOUNDS)
+    if (first is not None and first > 0) or last is None or last < 0:
         raise OverError(
-            "RANGE with an interval goes from before the row to the row",
+            "RANGE with an interval begins at the row or before it, and ends there or an interval after it",
             hint="write RANGE BETWEEN INTERVAL '10 minutes' PRECEDING AND CURRENT ROW",
         )
-    return Frame("range", -(length // timedelta(microseconds=1)), 0)
+    return Frame("range", first, last)
+
+
+_BOUNDS = ("start", "end")
+
+
+def _time_of(bound: object, side: object) -> int | None:
+    """Return the distance of a bound in microseconds; None if it has none."""
+    match bound:
+        case "CURRENT ROW":
+            return 0
+        case "UNBOUNDED":
+            return None
+        case exp.Interval():
+            length = read_interval(bound) // timedelta(microseconds=1)
+            return -length if str(side or "").upper() == "PRECEDING" else length
+    raise OverError("a frame of RANGE is counted in time", hint="write INTERVAL '10 minutes' PRECEDING")
 
 
 def _ends_of(spec: exp.Expr) -> tuple[int, int]:

@@ -159,6 +159,26 @@ class Arroyo(Postgres):
             if self._next is not None and self._next.token_type == TokenType.FARROW:
                 self._advance(2)
 
+        def _parse_table_alias(self, *args: object, **kwargs: object) -> exp.Expression | None:
+            if self._begins_named_windows():
+                return None
+            alias: exp.Expression | None = super()._parse_table_alias(*args, **kwargs)
+            return alias
+
+        def _parse_query_modifiers(self, this: exp.Expression | None) -> exp.Expression | None:
+            """Parse the clauses of a query, with `WINDOW name AS (...)` among them."""
+            query: exp.Expression | None = super()._parse_query_modifiers(this)
+            if isinstance(query, exp.Select) and self._begins_named_windows():
+                self._advance()
+                query.set("windows", self._parse_csv(self._parse_named_window))
+                query = super()._parse_query_modifiers(query)
+            return query
+
+        def _begins_named_windows(self) -> bool:
+            """Whether the clause `WINDOW name AS (` begins here; elsewhere the word is a plain name."""
+            words = [token.text.upper() for token in self._tokens[self._index : self._index + 4]]
+            return words[:1] == ["WINDOW"] and words[2:] == ["AS", "("]
+
         def _parse_hint(self) -> exp.Expression | None:
             token = self._curr
             if not self._match(TokenType.HINT) or token is None:

@@ -4,7 +4,7 @@
 --: error sql.over 51:8 OVER must be partitioned by the window of the rows
 --: error sql.window_mismatch 52:8 tumble(1 minute) is not the window that the input has: tumble(2 minutes)
 --: error sql.unknown_column 53:40 there is no column 'window' here
---: error sql.over 54:8 OVER takes its words in parentheses
+--: error sql.over 54:8 there is no WINDOW 'w'
 --: error sql.over 55:8 row_number needs OVER
 --: error sql.unknown_function 56:8 there is no window function 'nothing'
 --: error sql.unknown_function 57:8 there is no window function 'upper'
