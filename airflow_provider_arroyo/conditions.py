@@ -1,96 +1,40 @@
 """Conditions that a task can wait for, as values. `polling.py` polls them, on workers and in triggers.
 
-Compute the lag of a stream over time from its committed epochs.
+A trigger stores its condition as plain data. A sensor that starts in the triggerer stores templates in it, which are
+rendered there:
 
-Between two commits the lag grows with the clock; a commit reduces it to the lag of its watermark:
-
-    lag        /|     /|
-             /  |   /  |    /        maxima: just before a commit, and now
-           /    | /    |  /
-          /     |/     |/            minima: just after a commit
-        --+-----+------+---> clock
-
-So no earlier poll has to be remembered, and another worker or triggerer gets the same result.
+    WatermarkSensor(pipeline="orders/hours")
+    stored      {"kind": "watermark", "pipeline": "orders/hours", "past": "{{ data_interval_end }}", ...}
+    rendered    {"kind": "watermark", "pipeline": "orders/hours", "past": "2026-01-31T05:00:00Z", ...}
+    parsed      UntilWatermark("orders", 2026-01-31 05:00, "hours", ...)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias, assert_never, cast, get_args
+from functools import cache, partial
+from typing import Annotated, Any, Literal, TypeAlias, assert_never, get_args
 
-from pydantic import Discriminator, TypeAdapter
+from pydantic import BeforeValidator, Discriminator, TypeAdapter, ValidationError
 
 from airflow_provider_arroyo.durations import to_instant
-from airflow_provider_arroyo.requests import GateTime
-from airflow_provider_arroyo.responses import Checkpoint, JobState
+from airflow_provider_arroyo.responses import JobState
 
+GateTime = Literal["input", "output"]
 Goal = Literal["running", "finished", "stopped", "failed"]
+Need = Literal["all", "any"]
 
 
-def state(pipeline: str, goal: str) -> UntilState:
-    """Return the condition for a state of the job; raise for a state that cannot be awaited."""
-    if goal not in get_args(Goal):
-        raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {goal!r}")
-    return UntilState(pipeline, cast("Goal", goal))
+def _to_goal(value: object) -> object:
+    if value not in get_args(Goal):
+        raise ValueError(f"state is one of {', '.join(get_args(Goal))}, not {value!r}")
+    return value
 
 
-def checkpoint(pipeline: str, epochs: list[int], newer_than: datetime | str | None) -> UntilCheckpoint:
-    """Return the condition for a checkpoint of the latest of these epochs or a later one, committed after an
-    instant."""
-    instant = None if newer_than is None else to_instant(newer_than, "newer_than")
-    return UntilCheckpoint(pipeline, max(epochs, default=None), instant)
-
-
-def watermark(
-    pipeline: object, past: datetime, table: str | None, by: GateTime, need: Need, run: tuple[str, str]
-) -> UntilWatermark | UntilWatermarks:
-    """Return the gate of one pipeline, written `pipeline` or `pipeline/table`, or the gates of a list of them."""
-    if isinstance(pipeline, str):
-        return _gate(pipeline, past, table, by, run)
-    if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
-        raise ValueError(f"pipeline is a name, or a list of names, not {pipeline!r}")
-    gates = tuple(_gate(entry, past, table, by, run) for entry in pipeline)
-    if not gates or len({gate.name for gate in gates}) < len(gates):
-        raise ValueError(f"pipeline names each pipeline, or each of its tables, once, not {list(pipeline)!r}")
-    return UntilWatermarks(gates, need)
-
-
-def _gate(entry: str, past: datetime, table: str | None, by: GateTime, run: tuple[str, str]) -> UntilWatermark:
-    pipeline, slash, named = entry.partition("/")
-    return UntilWatermark(pipeline, past, named if slash else table, by, *run)
-
-
-def in_triggerer(sensor: str, arguments: Mapping[str, Any], dag_id: str, run_id: str) -> Wait:
-    """Return the condition of a sensor that has started in the triggerer; arguments are rendered, durations are
-    seconds."""
-    pipeline = str(arguments["pipeline"])
-    match sensor:
-        case "watermark":
-            past = to_instant(arguments["past"], "past")
-            table, by, need = arguments["table"], cast("GateTime", arguments["by"]), arguments.get("need", "all")
-            return watermark(arguments["pipeline"], past, table, by, need, (dag_id, run_id))
-        case "fresh":
-            at_most = timedelta(seconds=arguments["at_most"])
-            return UntilFresh(pipeline, at_most, arguments["table"], cast("GateTime", arguments["by"]))
-        case "lag":
-            most, least, steady, slack = (
-                None if arguments[name] is None else timedelta(seconds=arguments[name])
-                for name in ("at_most", "at_least", "steady", "slack")
-            )
-            return UntilLag(pipeline, LagBounds(most, least, steady or timedelta(0), slack or timedelta(0)))
-        case "checkpoint":
-            epoch = arguments["epoch"]
-            return checkpoint(pipeline, [] if epoch is None else [int(epoch)], arguments["newer_than"])
-        case "state":
-            return state(pipeline, str(arguments["state"]))
-    raise ValueError(f"no sensor {sensor!r} starts in the triggerer")
-
-
-MOST_EPOCHS = 1000
-"""Largest page of epochs; older ones are not requested."""
+Past = Annotated[datetime, BeforeValidator(partial(to_instant, name="past"))]
+NewerThan = Annotated[datetime, BeforeValidator(partial(to_instant, name="newer_than"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,42 +47,10 @@ class LagBounds:
     steady: timedelta = timedelta(0)
     slack: timedelta = timedelta(0)
 
-    def hold(self, checkpoints: Sequence[Checkpoint], now: datetime) -> bool:
-        """Whether the lag is within the bounds; False while it is unknown for a part of the time."""
-        commits = _commits(checkpoints)
-        begin = now - self.steady
-        is_known = bool(commits) and (commits[0][0] <= begin or len(checkpoints) >= MOST_EPOCHS)
-        if not is_known:
-            return False
-        current = now - commits[-1][1]
-        least, most = _extremes(commits, begin, now)
-        within = self.at_most is None or (current <= self.at_most and most <= self.at_most + self.slack)
-        return within and (self.at_least is None or (current >= self.at_least and least >= self.at_least - self.slack))
-
     def describe(self) -> str:
         """Describe the bounds for a log line."""
         bound = f"at most {self.at_most}" if self.at_most is not None else f"at least {self.at_least}"
         return f"{bound} for {self.steady}" if self.steady else bound
-
-
-def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime]]:
-    """Return the commit time and watermark of each epoch, oldest first."""
-    known = ((one.finish_time, one.watermark) for one in checkpoints)
-    return sorted((at, watermark) for at, watermark in known if at is not None and watermark is not None)
-
-
-def _extremes(
-    commits: Sequence[tuple[datetime, datetime]], begin: datetime, now: datetime
-) -> tuple[timedelta, timedelta]:
-    """Return the minimum and the maximum of the lag from `begin` to `now`."""
-    ends = [at for at, _ in commits[1:]] + [now]
-    spans = [(max(at, begin), end, watermark) for (at, watermark), end in zip(commits, ends, strict=True)]
-    shown = [span for span in spans if span[1] >= begin]
-    least = min(start - watermark for start, _, watermark in shown)
-    return least, max(end - watermark for _, end, watermark in shown)
-
-
-Need = Literal["all", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +62,7 @@ class UntilState:
     """
 
     pipeline: str
-    goal: Literal["running", "finished", "stopped", "failed"]
+    goal: Annotated[Goal, BeforeValidator(_to_goal)]
     after_run: int | None = None
     before: JobState | None = None
     title: str | None = None
@@ -165,7 +77,7 @@ class UntilWatermark:
     instant. The requesting DAG run gets a certificate."""
 
     pipeline: str
-    past: datetime
+    past: Past
     table: str | None = None
     by: GateTime = "input"
     dag_id: str | None = None
@@ -198,7 +110,7 @@ class UntilCheckpoint:
 
     pipeline: str
     epoch: int | None = None
-    newer_than: datetime | None = None
+    newer_than: NewerThan | None = None
     kind: Literal["checkpoint"] = "checkpoint"
 
 
@@ -294,9 +206,46 @@ def to_json(wait: Wait) -> dict[str, Any]:
     return stored
 
 
-def from_json(stored: object) -> Wait:
-    """Parse a condition."""
-    return _waits().validate_python(stored)
+def from_json(stored: Mapping[str, Any]) -> Wait:
+    """Parse a condition; raise ValueError for anything else."""
+    try:
+        return _waits().validate_python(_gates(stored) if stored.get("kind") == "watermark" else stored)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if isinstance(reason := first.get("ctx", {}).get("error"), ValueError):
+            raise reason from None
+        field = ".".join(map(str, first["loc"][1:])) or "the condition"
+        raise ValueError(f"{field}: {first['msg']}, not {first['input']!r}") from None
+
+
+def _gates(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the gate of one pipeline, written `pipeline` or `pipeline/table`, or the gates of a list of them."""
+    given = {name: part for name, part in stored.items() if name != "need"}
+    pipeline = stored.get("pipeline")
+    if isinstance(pipeline, str):
+        return _gate(pipeline, given)
+    if not isinstance(pipeline, list | tuple) or not all(isinstance(entry, str) for entry in pipeline):
+        raise ValueError(f"pipeline is a name, or a list of names, not {pipeline!r}")
+    gates = tuple(_gate(entry, given) for entry in pipeline)
+    if not gates or len({(gate["pipeline"], gate["table"]) for gate in gates}) < len(gates):
+        raise ValueError(f"pipeline names each pipeline, or each of its tables, once, not {list(pipeline)!r}")
+    return {"kind": "watermarks", "gates": gates, "need": stored.get("need", "all")}
+
+
+def _gate(entry: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    pipeline, slash, table = entry.partition("/")
+    return {**given, "pipeline": pipeline, "table": table if slash else given.get("table")}
+
+
+def in_run(wait: Wait, dag_id: str, run_id: str) -> Wait:
+    """Return the condition with the DAG run to which the certificates of its gates are given."""
+    match wait:
+        case UntilWatermark():
+            return replace(wait, dag_id=dag_id, run_id=run_id)
+        case UntilWatermarks(gates):
+            return replace(wait, gates=tuple(replace(gate, dag_id=dag_id, run_id=run_id) for gate in gates))
+        case _:
+            return wait
 
 
 def describe(wait: Wait) -> str:

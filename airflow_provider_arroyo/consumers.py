@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from airflow_provider_arroyo.conditions import GateTime
 from airflow_provider_arroyo.durations import to_duration, to_instant
-from airflow_provider_arroyo.requests import ApiCall, GateTime, Json, LateMode, segment
+from airflow_provider_arroyo.requests import ApiCall, Json, LateMode, segment
 from airflow_provider_arroyo.responses import Instant, read
 from airflow_provider_arroyo.watermarks import Certificate
 

@@ -101,6 +101,9 @@ class Broken:
     """Whether the connection has to be changed first, so that a retry would fail as well."""
 
 
+ON_WORKER = {"kind": "on_worker"}
+"""Event of a sensor that has to begin on a worker, which reports the error in its arguments."""
+
 Event: TypeAlias = Reached | Ended | TimedOut | Broken
 
 

@@ -1,14 +1,28 @@
-"""Poll a condition once, on a worker or in a trigger."""
+"""Poll a condition, on a worker or in a trigger.
+
+The lag of a stream over time is computed from its committed epochs. Between two commits it grows with the clock; a
+commit reduces it to the lag of its watermark:
+
+    lag        /|     /|
+             /  |   /  |    /        maxima: just before a commit, and now
+           /    | /    |  /
+          /     |/     |/            minima: just after a commit
+        --+-----+------+---> clock
+
+So no earlier poll has to be remembered, and another worker or triggerer gets the same result.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from airflow_provider_arroyo import consumers, copies, rehearsals, requests, savepoints, watermarks
 from airflow_provider_arroyo.conditions import (
-    MOST_EPOCHS,
+    GateTime,
+    LagBounds,
     UntilCheckpoint,
     UntilFresh,
     UntilHandedOver,
@@ -26,10 +40,11 @@ from airflow_provider_arroyo.conditions import (
 from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, end_of, newest_job, summary
 from airflow_provider_arroyo.protocols import Backoff, Clock, Conversation, Pause, ask, utc_now
-from airflow_provider_arroyo.requests import GateTime
 from airflow_provider_arroyo.responses import Checkpoint, JobState
 
 NO_HOLD = timedelta(0)
+MOST_EPOCHS = 1000
+"""Largest page of epochs; older ones are not requested."""
 
 
 def watch(
@@ -69,9 +84,9 @@ def describe_state(wait: Wait) -> Conversation[str]:
     """Describe how far an awaited pipeline is, and what holds it; or the error of an unreachable control plane."""
     try:
         match wait:
-            case UntilWatermark(pipeline, past, table, by) as gate:
-                progress = yield from ask(watermarks.get_watermark(pipeline, watermarks.Gate(past, table, by)))
-                return _how_far(gate.name, progress, table, by)
+            case UntilWatermark() as gate:
+                progress = yield from ask(watermarks.check_gate(replace(gate, dag_id=None, run_id=None)))
+                return _how_far(gate.name, progress, gate.table, gate.by)
             case UntilWatermarks(gates):
                 told = []
                 for gate in gates:
@@ -145,8 +160,7 @@ def _look_at_state(wait: UntilState) -> Conversation[Event | None]:
 
 
 def _look_at_watermark(wait: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
-    gate = watermarks.Gate(wait.past, wait.table, wait.by, wait.dag_id, wait.run_id)
-    progress = yield from ask(watermarks.get_watermark(wait.pipeline, gate, hold))
+    progress = yield from ask(watermarks.check_gate(wait, hold))
     if progress.passed:
         given = progress.certificate
         certificate = None if given is None else given.summary()
@@ -206,10 +220,41 @@ def _look_at_lag(wait: UntilLag, now: Clock) -> Conversation[Event | None]:
     checkpoints: tuple[Checkpoint, ...] = ()
     if pipeline.job_id is not None:
         checkpoints = yield from ask(requests.list_checkpoints(wait.pipeline, pipeline.job_id, limit=MOST_EPOCHS))
-    if wait.bounds.hold(checkpoints, now()):
+    if is_within(wait.bounds, checkpoints, now()):
         newest = max(checkpoints, key=lambda checkpoint: checkpoint.epoch)
         return Reached(wait.pipeline, pipeline.state, newest.epoch, newest.watermark)
     return (yield from _ended_if_terminal(wait.pipeline, pipeline.state))
+
+
+def is_within(bounds: LagBounds, checkpoints: Sequence[Checkpoint], now: datetime) -> bool:
+    """Whether the lag is within the bounds; False while it is unknown for a part of the time."""
+    commits = _commits(checkpoints)
+    begin = now - bounds.steady
+    is_known = bool(commits) and (commits[0][0] <= begin or len(checkpoints) >= MOST_EPOCHS)
+    if not is_known:
+        return False
+    current = now - commits[-1][1]
+    least, most = _extremes(commits, begin, now)
+    most_allowed, least_allowed = bounds.at_most, bounds.at_least
+    is_small = most_allowed is None or (current <= most_allowed and most <= most_allowed + bounds.slack)
+    return is_small and (least_allowed is None or (current >= least_allowed and least >= least_allowed - bounds.slack))
+
+
+def _commits(checkpoints: Sequence[Checkpoint]) -> list[tuple[datetime, datetime]]:
+    """Return the commit time and watermark of each epoch, oldest first."""
+    known = ((one.finish_time, one.watermark) for one in checkpoints)
+    return sorted((at, watermark) for at, watermark in known if at is not None and watermark is not None)
+
+
+def _extremes(
+    commits: Sequence[tuple[datetime, datetime]], begin: datetime, now: datetime
+) -> tuple[timedelta, timedelta]:
+    """Return the minimum and the maximum of the lag from `begin` to `now`."""
+    ends = [at for at, _ in commits[1:]] + [now]
+    spans = [(max(at, begin), end, watermark) for (at, watermark), end in zip(commits, ends, strict=True)]
+    shown = [span for span in spans if span[1] >= begin]
+    least = min(start - watermark for start, _, watermark in shown)
+    return least, max(end - watermark for _, end, watermark in shown)
 
 
 def _look_at_savepoint(wait: UntilSavepoint) -> Conversation[Event | None]:

@@ -32,7 +32,6 @@ from airflow_provider_arroyo.responses import (
 
 T = TypeVar("T")
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
-GateTime = Literal["input", "output"]
 LateMode = Literal["ignore", "reopen"]
 StopMode = Literal["none", "checkpoint", "graceful", "immediate", "force"]
 

@@ -7,19 +7,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from airflow_provider_arroyo.requests import ApiCall, GateTime, path_of
+from airflow_provider_arroyo.conditions import GateTime, UntilWatermark
+from airflow_provider_arroyo.requests import ApiCall, path_of
 from airflow_provider_arroyo.responses import Instant, JobState, read, to_micros
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Condition that output is complete up to `past`, in one sink or in all, and the DAG run that relies on it."""
-
-    past: datetime
-    table: str | None = None
-    by: GateTime = "input"
-    dag_id: str | None = None
-    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +99,18 @@ def spelled(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def get_watermark(pipeline: str, gate: Gate | None = None, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
-    """Ask how far committed output is complete; with a gate, the answer waits until it is passed, or for `hold`."""
-    query: dict[str, str | int] = {}
-    if gate is not None:
-        asked = {"table": gate.table, "dag_id": gate.dag_id, "run_id": gate.run_id}
-        query = {"past": to_micros(gate.past), "timeout_seconds": int(hold.total_seconds()), "by": gate.by}
-        query |= {name: value for name, value in asked.items() if value is not None}
-    return ApiCall("GET", f"{path_of(pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)
+def get_watermark(pipeline: str) -> ApiCall[Watermark]:
+    """Ask how far the committed output of a pipeline is complete."""
+    return ApiCall("GET", f"{path_of(pipeline)}/watermark", partial(read, Watermark))
+
+
+def check_gate(gate: UntilWatermark, hold: timedelta = timedelta(0)) -> ApiCall[Watermark]:
+    """Ask whether the gate is passed; the answer waits until it is, or for `hold`."""
+    asked = {"table": gate.table, "dag_id": gate.dag_id, "run_id": gate.run_id}
+    query: dict[str, str | int] = {
+        "past": to_micros(gate.past),
+        "timeout_seconds": int(hold.total_seconds()),
+        "by": gate.by,
+        **{name: value for name, value in asked.items() if value is not None},
+    }
+    return ApiCall("GET", f"{path_of(gate.pipeline)}/watermark", partial(read, Watermark), query=query, hold=hold)

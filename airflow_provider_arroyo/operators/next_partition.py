@@ -16,12 +16,12 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 from airflow_provider_arroyo import consumers, lineage
-from airflow_provider_arroyo.conditions import UntilPartition
+from airflow_provider_arroyo.conditions import GateTime, UntilPartition
 from airflow_provider_arroyo.consumers import ConsumerSpec, PartitionConsumer, PartitionDelivery, to_edge, to_length
 from airflow_provider_arroyo.emissions import Emission, emit, newest_emission, refuse_without_partitions
 from airflow_provider_arroyo.errors import ConsumerBehindError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
-from airflow_provider_arroyo.requests import GateTime, LateMode
+from airflow_provider_arroyo.requests import LateMode
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

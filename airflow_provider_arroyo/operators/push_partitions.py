@@ -10,9 +10,10 @@ from airflow.sdk import Asset
 
 from airflow_provider_arroyo import consumers
 from airflow_provider_arroyo.airflow_versions import conf
+from airflow_provider_arroyo.conditions import GateTime
 from airflow_provider_arroyo.consumers import ConsumerSpec, PushSpec, to_edge, to_length
 from airflow_provider_arroyo.operators.base import PipelineOperator
-from airflow_provider_arroyo.requests import GateTime, LateMode
+from airflow_provider_arroyo.requests import LateMode
 from airflow_provider_arroyo.secret_sources import NAME
 
 if TYPE_CHECKING:

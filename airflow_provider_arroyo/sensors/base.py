@@ -1,7 +1,9 @@
 """Base class of the sensors. They only read.
 
-Decide whether the triggerer can render a value for a task that starts there: without user macros, XComs or
-variables.
+DAG          the sensor declares its condition as plain data, which may contain templates
+start        in the triggerer (`SensorTrigger`), or on a worker, which polls once and defers (`PipelineTrigger`)
+wait         `ArroyoHook.await_event` polls the condition (`polling.py`) until there is an event (`events.py`)
+resume       the triggerer ends the task, or a worker does in `execute_complete`
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.triggers.base import StartTriggerArgs
 from jinja2 import Environment, TemplateError, meta, nodes
 
-from airflow_provider_arroyo import conditions, events, lineage
+from airflow_provider_arroyo import conditions
 from airflow_provider_arroyo.airflow_versions import (
     RENDERS_IN_TRIGGERER,
     AirflowSensorTimeout,
@@ -24,16 +26,19 @@ from airflow_provider_arroyo.airflow_versions import (
     conf,
 )
 from airflow_provider_arroyo.conditions import Wait
-from airflow_provider_arroyo.declared_assets import awaited_assets, without
 from airflow_provider_arroyo.errors import ArroyoError
-from airflow_provider_arroyo.events import Event, Reached, TimedOut, settle, summary
-from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import PipelineLink, note_link
-from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger
-from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
+
+    from airflow_provider_arroyo.events import Event, Reached
+    from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
+    from airflow_provider_arroyo.lineage import TaskLineage
+
+# Airflow parses DAG files often. So modules that a task needs only when it runs are imported where it does.
+
+SENSOR_TRIGGER = "airflow_provider_arroyo.triggers.sensor.SensorTrigger"
 
 
 class PipelineSensor(BaseSensorOperator):
@@ -58,7 +63,7 @@ class PipelineSensor(BaseSensorOperator):
         self,
         *,
         pipeline: str | Sequence[str],
-        arroyo_conn_id: str = ArroyoHook.default_conn_name,
+        arroyo_conn_id: str = "arroyo_default",
         deferrable: bool | None = None,
         poke_interval: timedelta | float = 5,
         declare_assets: bool = False,
@@ -81,6 +86,8 @@ class PipelineSensor(BaseSensorOperator):
         """Declare the awaited assets for Airflow's graph; those in unrendered templates are unknown."""
         entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
         if self._is_declaring and isinstance(entries, list | tuple) and all(isinstance(one, str) for one in entries):
+            from airflow_provider_arroyo.declared_assets import awaited_assets  # noqa: PLC0415 - see the top
+
             self._declared = awaited_assets(self._tables(), self.get_dag())
             self.inlets.extend(self._declared)
 
@@ -88,21 +95,27 @@ class PipelineSensor(BaseSensorOperator):
         """Return a copy for execution, without the declared assets: Airflow would fail a task for an asset that has
         another name elsewhere."""
         other = super().prepare_for_execution()
-        other.inlets = without(self.inlets, self._declared)
+        other.inlets = [asset for asset in self.inlets if not any(asset is it for it in self._declared)]
         return other
 
     @cached_property
     def hook(self) -> ArroyoHook:
         """The way to the control plane; made when the task runs."""
+        from airflow_provider_arroyo.hooks.arroyo import ArroyoHook  # noqa: PLC0415 - see the top
+
         return ArroyoHook(self.arroyo_conn_id)
 
     @abstractmethod
+    def condition(self) -> dict[str, Any]:
+        """Return the condition of this sensor as plain data; it contains templates until they are rendered."""
+
     def wait(self, context: Context) -> Wait:
         """Return the condition of this sensor; equal for every call in one task."""
+        return conditions.from_json(self.condition())
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Poll once."""
-        from airflow_provider_arroyo import polling  # noqa: PLC0415 - no DAG file looks, and it brings most requests
+        from airflow_provider_arroyo import events, polling  # noqa: PLC0415 - see the top
 
         try:
             event = self.hook.run(polling.look(self.wait(context)))
@@ -112,7 +125,7 @@ class PipelineSensor(BaseSensorOperator):
             return PokeReturnValue(is_done=False)
         if event is None:
             return PokeReturnValue(is_done=False)
-        return PokeReturnValue(is_done=True, xcom_value=self._tell(settle(event)))
+        return PokeReturnValue(is_done=True, xcom_value=self._tell(events.settle(event)))
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer if the condition is not met yet."""
@@ -129,7 +142,9 @@ class PipelineSensor(BaseSensorOperator):
 
     def execute_complete(self, context: Context, event: object = None) -> Any:
         """Complete the sensor when its trigger fires. The event is trusted: a passed condition stays passed."""
-        if event == ON_WORKER:
+        from airflow_provider_arroyo import events  # noqa: PLC0415 - see the top
+
+        if event == events.ON_WORKER:
             return self.execute(context)
         if self.start_from_trigger:
             note_link(context, self.hook.get_conn().url, self.arroyo_conn_id, self.pipeline)
@@ -147,7 +162,7 @@ class PipelineSensor(BaseSensorOperator):
 
     def _timed_out(self, context: Context) -> AirflowSensorTimeout:
         """Return the error for a timeout: the condition, its progress, and what holds it."""
-        from airflow_provider_arroyo import polling  # noqa: PLC0415 - see `poke`
+        from airflow_provider_arroyo import polling  # noqa: PLC0415 - see the top
 
         wait = self.wait(context)
         state = self.hook.run(polling.describe_state(wait))
@@ -155,8 +170,10 @@ class PipelineSensor(BaseSensorOperator):
             f"waited {timedelta(seconds=self.timeout)} for {conditions.describe(wait)}; {state}"
         )
 
-    def get_openlineage_facets_on_complete(self, task_instance: object) -> lineage.TaskLineage | None:
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> TaskLineage | None:
         """Return the lineage of the task: the awaited tables, and the certificates of their gates."""
+        from airflow_provider_arroyo import lineage  # noqa: PLC0415 - see the top
+
         return None if self._told is None else lineage.of_readers(self.hook, self._tables(), self._told)
 
     def _tables(self) -> list[tuple[str, str | None]]:
@@ -166,32 +183,36 @@ class PipelineSensor(BaseSensorOperator):
 
     def _tell(self, reached: Reached) -> dict[str, Any]:
         """Return the result of the task."""
+        from airflow_provider_arroyo.events import summary  # noqa: PLC0415 - see the top
+
         self._told = summary(reached)
         return self._told
 
-    def _start_in_triggerer(self, sensor: str, **arguments: Any) -> None:
+    def _start_in_triggerer(self) -> None:
         """Let Airflow start this task in the triggerer, unless it needs a worker: for XComs, variables and macros in
         templates, a callback at the start, or a subclass. Mapped tasks always need one."""
-        arguments = {"pipeline": self.pipeline, "arroyo_conn_id": self.arroyo_conn_id, **arguments}
+        wait = self.condition()
         can_start = RENDERS_IN_TRIGGERER and self.deferrable and type(self).__module__.startswith(__package__)
         needs_worker = self.on_execute_callback or getattr(self, "_pre_execute_hook", None)
-        if not can_start or needs_worker or not all(map(is_renderable, arguments.values())):
+        if not can_start or needs_worker or not is_renderable([self.arroyo_conn_id, wait]):
             return
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
-            trigger_cls=f"{SensorTrigger.__module__}.{SensorTrigger.__qualname__}",
+            trigger_cls=SENSOR_TRIGGER,
             next_method="execute_complete",
             trigger_kwargs={
-                "sensor": sensor,
+                "arroyo_conn_id": self.arroyo_conn_id,
+                "wait": _plain(wait),
                 "poll_seconds": float(self.poke_interval),
                 "pushes": bool(self.do_xcom_push),
                 "ends_here": not (self.outlets or getattr(self, "_post_execute_hook", None)),
-                **{name: _plain(value) for name, value in arguments.items()},
             },
             timeout=timedelta(seconds=self.timeout),
         )
 
     def _defer(self, wait: Wait) -> NoReturn:
+        from airflow_provider_arroyo.triggers.pipeline import PipelineTrigger  # noqa: PLC0415 - see the top
+
         self.log.info("Waiting for %s", conditions.describe(wait))
         timeout = timedelta(seconds=self.timeout)
         deadline = datetime.now(UTC) + min(timeout, self.execution_timeout or timeout)
@@ -207,14 +228,17 @@ class PipelineSensor(BaseSensorOperator):
 
 
 def _settle(event: Event) -> Reached:
-    match event:
-        case TimedOut(message=message):
-            raise AirflowSensorTimeout(message)
+    from airflow_provider_arroyo.events import TimedOut, settle  # noqa: PLC0415 - see the top
+
+    if isinstance(event, TimedOut):
+        raise AirflowSensorTimeout(event.message)
     return settle(event)
 
 
 def _plain(value: object) -> object:
     """Return a value in the form of the database."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
     return value.isoformat() if isinstance(value, datetime) else value
 
 
@@ -234,6 +258,8 @@ _NAMES = {
 
 def is_renderable(value: object) -> bool:
     """Whether the triggerer renders the same value as a worker; False if that is uncertain."""
+    if isinstance(value, dict):
+        return all(map(is_renderable, value.values()))
     if isinstance(value, list | tuple):
         return all(map(is_renderable, value))
     if not isinstance(value, str):

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow_provider_arroyo.conditions import UntilFresh, Wait
+from airflow_provider_arroyo.conditions import GateTime
 from airflow_provider_arroyo.durations import to_duration
-from airflow_provider_arroyo.requests import GateTime
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 
 class FreshnessSensor(PipelineSensor):
@@ -52,11 +48,12 @@ class FreshnessSensor(PipelineSensor):
         self.table = table
         self.by = by
         self._declare()
-        self._start_in_triggerer("fresh", at_most=self.at_most.total_seconds(), table=table, by=by)
+        self._start_in_triggerer()
 
     def _tables(self) -> list[tuple[str, str | None]]:
         return [(self.pipeline, self.table)]
 
-    def wait(self, context: Context) -> Wait:
-        """Return the condition for output of a moment ago."""
-        return UntilFresh(self.pipeline, self.at_most, self.table, self.by)
+    def condition(self) -> dict[str, Any]:
+        """Return the condition for fresh output."""
+        at_most = self.at_most.total_seconds()
+        return {"kind": "fresh", "pipeline": self.pipeline, "at_most": at_most, "table": self.table, "by": self.by}

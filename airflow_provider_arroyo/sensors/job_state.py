@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow_provider_arroyo import conditions
-from airflow_provider_arroyo.conditions import Wait
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 
 class StreamingJobSensor(PipelineSensor):
@@ -30,8 +25,8 @@ class StreamingJobSensor(PipelineSensor):
         super().__init__(pipeline=pipeline, **kwargs)
         self.state = state
         self._declare()
-        self._start_in_triggerer("state", state=state)
+        self._start_in_triggerer()
 
-    def wait(self, context: Context) -> Wait:
+    def condition(self) -> dict[str, Any]:
         """Return the condition for a state of the job."""
-        return conditions.state(self.pipeline, self.state)
+        return {"kind": "state", "pipeline": self.pipeline, "goal": self.state}

@@ -9,14 +9,10 @@ gate     closed                                  open: the lag was too small for
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow_provider_arroyo.conditions import LagBounds, UntilLag, Wait
 from airflow_provider_arroyo.durations import to_duration, to_optional_duration
 from airflow_provider_arroyo.sensors.base import PipelineSensor
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 NOTHING = timedelta(0)
 
@@ -54,10 +50,11 @@ class LagSensor(PipelineSensor):
         lengths = {"at_most": self.at_most, "at_least": self.at_least, "steady": self.steady, "slack": self.slack}
         if negative := [name for name, length in lengths.items() if length is not None and length < NOTHING]:
             raise ValueError(f"{negative[0]} must not be negative")
-        seconds = {name: None if length is None else length.total_seconds() for name, length in lengths.items()}
         self._declare()
-        self._start_in_triggerer("lag", **seconds)
+        self._start_in_triggerer()
 
-    def wait(self, context: Context) -> Wait:
+    def condition(self) -> dict[str, Any]:
         """Return the condition for the lag."""
-        return UntilLag(self.pipeline, LagBounds(self.at_most, self.at_least, self.steady, self.slack))
+        lengths = {"at_most": self.at_most, "at_least": self.at_least, "steady": self.steady, "slack": self.slack}
+        seconds = {name: length.total_seconds() for name, length in lengths.items() if length is not None}
+        return {"kind": "lag", "pipeline": self.pipeline, "bounds": seconds}

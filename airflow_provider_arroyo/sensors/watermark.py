@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-from airflow_provider_arroyo.conditions import Need, Wait, watermark
+from airflow_provider_arroyo.conditions import GateTime, Need, Wait, from_json, in_run
 from airflow_provider_arroyo.durations import past_or_end_of_interval
-from airflow_provider_arroyo.requests import GateTime
 from airflow_provider_arroyo.sensors.base import PipelineSensor
 
 if TYPE_CHECKING:
@@ -65,17 +64,27 @@ class WatermarkSensor(PipelineSensor):
         self.table = table
         self.by = by
         self.need = need
-        instant = END_OF_INTERVAL if past is None else past
         self._declare()
-        self._start_in_triggerer("watermark", past=instant, table=table, by=by, need=need)
+        self._start_in_triggerer()
 
     def _tables(self) -> list[tuple[str, str | None]]:
         entries = [self.pipeline] if isinstance(self.pipeline, str) else self.pipeline
         parts = [entry.partition("/") for entry in entries]
         return [(pipeline, table if slash else self.table) for pipeline, slash, table in parts]
 
-    def wait(self, context: Context) -> Wait:
+    def condition(self) -> dict[str, Any]:
         """Return the condition for output that is complete up to the instant."""
+        return {
+            "kind": "watermark",
+            "pipeline": self.pipeline,
+            "past": END_OF_INTERVAL if self.past is None else self.past,
+            "table": self.table,
+            "by": self.by,
+            "need": self.need,
+        }
+
+    def wait(self, context: Context) -> Wait:
+        """Return the condition, with the DAG run that gets the certificates."""
         task = context["ti"]
         past = past_or_end_of_interval(self.past, context, type(self).__name__)
-        return watermark(self.pipeline, past, self.table, self.by, self.need, (task.dag_id, task.run_id))
+        return in_run(from_json({**self.condition(), "past": past}), task.dag_id, task.run_id)

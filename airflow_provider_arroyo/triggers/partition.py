@@ -19,7 +19,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_arroyo import consumers
 from airflow_provider_arroyo.airflow_versions import AdvanceItem, SharedStreamProducer
 from airflow_provider_arroyo.change_stream import Limits, SharedConnection
-from airflow_provider_arroyo.conditions import UntilPartition
+from airflow_provider_arroyo.conditions import GateTime, UntilPartition
 from airflow_provider_arroyo.consumers import (
     ConsumerSpec,
     Deliveries,
@@ -32,7 +32,7 @@ from airflow_provider_arroyo.consumers import (
 from airflow_provider_arroyo.errors import ArroyoError, NotHandedOnError
 from airflow_provider_arroyo.hooks.arroyo import HOLD, ArroyoHook
 from airflow_provider_arroyo.protocols import Backoff, ask_until_answered, utc_now
-from airflow_provider_arroyo.requests import GateTime, LateMode
+from airflow_provider_arroyo.requests import LateMode
 
 LOG = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from airflow.triggers.base import BaseTrigger, TaskSuccessEvent, TriggerEvent
 
 from airflow_provider_arroyo import conditions, events
 from airflow_provider_arroyo.conditions import Wait
-from airflow_provider_arroyo.errors import ArroyoError, NoDataIntervalError
+from airflow_provider_arroyo.errors import ArroyoError
 from airflow_provider_arroyo.events import Event, Reached, broken
 from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
 from airflow_provider_arroyo.links import link_of
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from airflow.sdk.definitions.context import Context
     from jinja2 import Environment
 
-ON_WORKER = {"kind": "on_worker"}
-"""Marks that the sensor has to begin on a worker, which reports the error in its arguments."""
-
 
 class SensorTrigger(BaseTrigger):
     """Waits for the condition of a sensor from its start on, and ends the task.
@@ -33,44 +30,45 @@ class SensorTrigger(BaseTrigger):
     Failures are raised on a worker, so that retries, callbacks and `soft_fail` work as usual. A retried or cleared task
     ends on a worker, too. Airflow stores the timeout with the task.
 
-    :param sensor: which sensor: `watermark`, `checkpoint`, `state`, `lag` or `fresh`.
+    :param arroyo_conn_id: the connection (templated).
+    :param wait: the condition, as plain data (templated).
     :param poll_seconds: interval of polling.
     :param pushes: whether the result is an XCom. If not, nothing is stored before the task ends: Airflow's API, which
         stores results, needs some 70 MiB of a triggerer's memory.
     :param ends_here: whether the task may end in the triggerer.
-    :param arguments: arguments of the sensor; Airflow renders the templated ones here.
+    :param earlier: the condition of a trigger that was stored by version 0.1 of the provider.
     """
 
     def __init__(
-        self, sensor: str, poll_seconds: float = 5.0, pushes: bool = True, ends_here: bool = True, **arguments: Any
+        self,
+        arroyo_conn_id: str,
+        wait: dict[str, Any] | None = None,
+        poll_seconds: float = 5.0,
+        pushes: bool = True,
+        ends_here: bool = True,
+        **earlier: Any,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
-        self.sensor = sensor
+        self.arroyo_conn_id = arroyo_conn_id
+        self.wait = _of_earlier(**earlier) if wait is None else wait
         self.poll_seconds = poll_seconds
         self.pushes = pushes
         self.ends_here = ends_here
-        self.names = tuple(arguments)
-        for name, value in arguments.items():
-            setattr(self, name, value)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The sensor's arguments, rendered once Airflow has done so."""
-        return {name: getattr(self, name) for name in self.names}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the arguments that recreate the trigger."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
-            "sensor": self.sensor,
+            "arroyo_conn_id": self.arroyo_conn_id,
+            "wait": self.wait,
             "poll_seconds": self.poll_seconds,
             "pushes": self.pushes,
             "ends_here": self.ends_here,
-            **self.arguments,
         }
 
     def render_template_fields(self, context: Context, jinja_env: Environment | None = None) -> None:
-        """Render the arguments, and release the DAG: Airflow decodes one for each trigger, and keeps it with the
+        """Render the condition, and release the DAG: Airflow decodes one for each trigger, and keeps it with the
         context during the wait. For 500 gates of 20 DAGs that is a tenth of a triggerer's memory."""
+        self.template_fields = ("arroyo_conn_id", "wait")  # Airflow would take the names of the sensor's fields
         super().render_template_fields(context, jinja_env)
         context.clear()  # type: ignore[attr-defined]  # Airflow types it as if its keys were all there for ever
         task_instance: Any = self.task_instance
@@ -80,9 +78,9 @@ class SensorTrigger(BaseTrigger):
         """Yield one event, whatever happens."""
         task: Any = self.task_instance
         try:
-            wait = conditions.in_triggerer(self.sensor, self.arguments, task.dag_id, task.run_id)
-        except (ValueError, NoDataIntervalError):
-            yield TriggerEvent(ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
+            wait = conditions.in_run(conditions.from_json(self.wait), task.dag_id, task.run_id)
+        except ValueError:
+            yield TriggerEvent(events.ON_WORKER)  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
             return
         links = asyncio.create_task(self._note_links())
         try:
@@ -137,16 +135,27 @@ class SensorTrigger(BaseTrigger):
     async def _links(self) -> dict[str, str]:
         """Return the links to the pipeline's page."""
         url = (await self._hook.aget_conn()).url
-        return link_of(url, str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
+        return link_of(url, self.arroyo_conn_id, self.wait["pipeline"])
 
     @property
     def _view(self) -> str:
         """Return the path of the pipeline's page in Airflow. Links are parsed as JSON texts, too."""
-        return view_of(str(self.arguments["arroyo_conn_id"]), self.arguments["pipeline"])
+        return view_of(self.arroyo_conn_id, self.wait["pipeline"])
 
     @property
     def _hook(self) -> ArroyoHook:
-        return ArroyoHook(str(self.arguments["arroyo_conn_id"]))
+        return ArroyoHook(self.arroyo_conn_id)
+
+
+def _of_earlier(sensor: str, **arguments: Any) -> dict[str, Any]:
+    """Return the condition of a trigger of version 0.1, which has the sensor's name and arguments."""
+    match sensor:
+        case "lag":
+            return {"kind": sensor, "pipeline": arguments.pop("pipeline"), "bounds": arguments}
+        case "state":
+            return {"kind": sensor, "pipeline": arguments["pipeline"], "goal": arguments["state"]}
+        case _:
+            return {"kind": sensor, **arguments}
 
 
 async def _push(task: Any, key: str, value: Any) -> None:

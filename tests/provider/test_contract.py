@@ -28,6 +28,7 @@ from airflow_provider_arroyo import (
     savepoints,
     watermarks,
 )
+from airflow_provider_arroyo.conditions import UntilWatermark
 from airflow_provider_arroyo.requests import ApiCall, Json, PipelineSpec
 from airflow_provider_arroyo.responses import JobState
 from engine.api.partitions import partitions
@@ -132,9 +133,7 @@ CALLS: list[ApiCall[Any]] = [
     moves.get_arrival("pl_1"),
     moves.start_arrived("pl_1", "k"),
     moves.send_back("pl_1"),
-    watermarks.get_watermark(
-        "clicks", watermarks.Gate(NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)
-    ),
+    watermarks.check_gate(UntilWatermark("clicks", NOON, "counts", "output", "a_dag", "a_run"), timedelta(seconds=30)),
 ]
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_arroyo.conditions import MOST_EPOCHS, LagBounds
+from airflow_provider_arroyo.conditions import LagBounds
+from airflow_provider_arroyo.polling import MOST_EPOCHS, is_within
 from airflow_provider_arroyo.responses import Checkpoint
 
 NOW = datetime(2026, 1, 31, 5, tzinfo=UTC)
@@ -55,20 +56,20 @@ def test_a_bound_holds_when_it_holds_at_each_look(commits: list[Commit], steady:
     is_known = commits[0][0] >= steady
     lags = seen([*commits], steady)
 
-    most = LagBounds(at_most=seconds(bound), steady=seconds(steady), slack=seconds(slack)).hold(told, NOW)
-    least = LagBounds(at_least=seconds(bound), steady=seconds(steady), slack=seconds(slack)).hold(told, NOW)
+    most = is_within(LagBounds(at_most=seconds(bound), steady=seconds(steady), slack=seconds(slack)), told, NOW)
+    least = is_within(LagBounds(at_least=seconds(bound), steady=seconds(steady), slack=seconds(slack)), told, NOW)
 
     assert most is (is_known and now <= bound and max(lags) <= bound + slack)
     assert least is (is_known and now >= bound and min(lags) >= bound - slack)
 
 
 def test_nothing_is_known_without_epochs() -> None:
-    assert not LagBounds(at_most=seconds(5)).hold((), NOW)
-    assert not LagBounds(at_most=seconds(5)).hold((Checkpoint(1, NOW), Checkpoint(2, None, watermark=NOW)), NOW)
+    assert not is_within(LagBounds(at_most=seconds(5)), (), NOW)
+    assert not is_within(LagBounds(at_most=seconds(5)), (Checkpoint(1, NOW), Checkpoint(2, None, watermark=NOW)), NOW)
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(MOST_EPOCHS, True), (MOST_EPOCHS - 1, False)])
 def test_as_many_epochs_as_can_be_asked_for_are_enough(count: int, is_enough: bool) -> None:
     told = epochs(*((1, 0) for _ in range(count)))
 
-    assert LagBounds(at_most=seconds(5), steady=seconds(60)).hold(told, NOW) is is_enough
+    assert is_within(LagBounds(at_most=seconds(5), steady=seconds(60)), told, NOW) is is_enough

@@ -99,6 +99,16 @@ print(*(set(sys.modules) - before))
     assert ours >= imported > {"airflow_provider_arroyo.views"}
 
 
+def test_watermark_sensor_imports_at_most_12_modules_of_the_provider() -> None:
+    code = "import sys, airflow_provider_arroyo.sensors.watermark; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, capture_output=True, text=True, check=True)
+
+    ours = {name for name in ran.stdout.splitlines()[-1].split() if name.startswith("airflow_provider_arroyo.")}
+    assert len(ours - {"airflow_provider_arroyo.get_provider_info"}) <= 12, sorted(
+        ours
+    )  # Airflow reads the information
+
+
 def test_deployments_and_sensors_do_not_bring_what_only_other_tasks_or_waits_need() -> None:
     code = """
 import importlib, sys

@@ -11,7 +11,7 @@ from airflow.sdk import DAG
 from airflow.triggers.base import TaskSuccessEvent
 
 from airflow_provider_arroyo.change_stream import concerns, may_end
-from airflow_provider_arroyo.conditions import watermark as wait_of
+from airflow_provider_arroyo.conditions import from_json
 from airflow_provider_arroyo.errors import JobEndedError, RefusedError
 from airflow_provider_arroyo.links import URL_KEY
 from airflow_provider_arroyo.responses import to_micros
@@ -180,7 +180,7 @@ def test_it_needs_all_or_any() -> None:
 
 
 def test_a_change_of_each_of_its_pipelines_may_end_it_and_of_no_other_one() -> None:
-    wait = wait_of(["clicks", "id_7/hours"], FIVE, None, "input", "all", ("a_dag", "a_run"))
+    wait = from_json({"kind": "watermark", "pipeline": ["clicks", "id_7/hours"], "past": FIVE, "need": "all"})
 
     def change(pipeline: str, until: datetime, **more: Any) -> dict[str, Any]:
         sinks = {"hours": {"complete_until": to_micros(until), "output_until": None, "unknown": None}}

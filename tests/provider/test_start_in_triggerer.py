@@ -22,9 +22,18 @@ from airflow.serialization.decoders import smart_decode_trigger_kwargs
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 
-from airflow_provider_arroyo.conditions import Wait
+from airflow_provider_arroyo.conditions import (
+    LagBounds,
+    UntilCheckpoint,
+    UntilFresh,
+    UntilLag,
+    UntilState,
+    UntilWatermark,
+    UntilWatermarks,
+    Wait,
+)
 from airflow_provider_arroyo.errors import JobEndedError, NoDataIntervalError
-from airflow_provider_arroyo.events import Event
+from airflow_provider_arroyo.events import ON_WORKER, Event, TimedOut
 from airflow_provider_arroyo.links import URL_KEY
 from airflow_provider_arroyo.operators.stop import StopStreamingJobOperator
 from airflow_provider_arroyo.responses import to_micros
@@ -36,7 +45,7 @@ from airflow_provider_arroyo.sensors.lag import LagSensor
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 from airflow_provider_arroyo.triggers import sensor as sensor_trigger
-from airflow_provider_arroyo.triggers.sensor import ON_WORKER, SensorTrigger
+from airflow_provider_arroyo.triggers.sensor import SensorTrigger
 from airflow_provider_arroyo.views import LINK_KEY, view_of
 
 from .tasks import DagSerialization, Run
@@ -144,7 +153,7 @@ def test_a_gate_that_waits_keeps_no_dag(plane: FakeControlPlane) -> None:
     gc.collect()
 
     assert held() is None
-    assert trigger.arguments["past"] == "a_run"
+    assert trigger.wait["past"] == "a_run"
     assert cast("Any", trigger.task_instance).run_id == "a_run"
 
 
@@ -293,6 +302,73 @@ def test_where_nobody_wants_a_result_nothing_is_stored_until_the_end_and_the_lin
     assert isinstance(event, TaskSuccessEvent)
     assert event.xcoms == {LINK_KEY: view_of("arroyo_default", "clicks")}
     assert triggerer.pushed == {}
+
+
+STORED_BY_0_1 = [
+    (
+        {"sensor": "watermark", "past": FIVE.isoformat(), "table": None, "by": "input", "need": "all"},
+        UntilWatermark("clicks", FIVE, dag_id="a_dag", run_id="a_run"),
+    ),
+    (
+        {
+            "sensor": "watermark",
+            "pipeline": ["clicks/hours", "orders"],
+            "past": "{{ data_interval_end if data_interval_end is defined else '' }}",
+            "table": None,
+            "by": "input",
+            "need": "any",
+        },
+        UntilWatermarks(
+            (
+                UntilWatermark("clicks", FIVE, "hours", dag_id="a_dag", run_id="a_run"),
+                UntilWatermark("orders", FIVE, dag_id="a_dag", run_id="a_run"),
+            ),
+            "any",
+        ),
+    ),
+    (
+        {"sensor": "checkpoint", "epoch": "{{ 2 + 1 }}", "newer_than": FIVE.isoformat()},
+        UntilCheckpoint("clicks", 3, FIVE),
+    ),
+    ({"sensor": "state", "state": "stopped"}, UntilState("clicks", "stopped")),
+    (
+        {"sensor": "fresh", "at_most": 3600.0, "table": "hours", "by": "output"},
+        UntilFresh("clicks", HOUR, "hours", "output"),
+    ),
+    (
+        {"sensor": "lag", "at_most": 300.0, "at_least": None, "steady": 600.0, "slack": 0.0},
+        UntilLag("clicks", LagBounds(timedelta(minutes=5), None, timedelta(minutes=10))),
+    ),
+]
+"""Arguments of triggers as version 0.1 of the provider stored them, and their conditions."""
+
+
+@pytest.mark.parametrize(("stored", "condition"), STORED_BY_0_1, ids=[stored["sensor"] for stored, _ in STORED_BY_0_1])
+def test_trigger_stored_by_version_0_1_waits_for_the_same_condition(
+    monkeypatch: pytest.MonkeyPatch, stored: dict[str, Any], condition: Wait
+) -> None:
+    seen: list[Wait] = []
+
+    async def watch(trigger: SensorTrigger, wait: Wait) -> Event:
+        seen.append(wait)
+        return TimedOut("clicks", FIVE, "enough")
+
+    monkeypatch.setattr(SensorTrigger, "_watch", watch)
+    task = BaseOperator(task_id="gate")
+    common = {"poll_seconds": 5.0, "pushes": False, "ends_here": True, "arroyo_conn_id": "arroyo_default"}
+    trigger = SensorTrigger(**json.loads(json.dumps({"pipeline": "clicks", **common, **stored})))
+    trigger.task_instance = cast(
+        "Any", SimpleNamespace(dag_id="a_dag", run_id="a_run", task_id="gate", task=task, try_number=1)
+    )
+    trigger.render_template_fields(context=cast("Any", {"data_interval_end": FIVE}))
+
+    async def run() -> None:
+        async for _ in trigger.run():
+            return
+
+    asyncio.run(run())
+
+    assert seen == [condition]
 
 
 class Gate(WatermarkSensor):

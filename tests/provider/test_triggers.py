@@ -12,12 +12,18 @@ import pytest
 
 from airflow_provider_arroyo import conditions, events
 from airflow_provider_arroyo.conditions import (
+    LagBounds,
     UntilCheckpoint,
+    UntilFresh,
     UntilHandedOver,
+    UntilLag,
+    UntilPartition,
     UntilProven,
+    UntilRehearsed,
     UntilSavepoint,
     UntilState,
     UntilWatermark,
+    UntilWatermarks,
     Wait,
 )
 from airflow_provider_arroyo.errors import BadEventError, DeadlineError, JobEndedError, RefusedError, UnreachableError
@@ -45,6 +51,86 @@ WAITS: list[Wait] = [
     UntilProven("pl_1", "sp_1"),
     UntilHandedOver("pl_1"),
 ]
+
+
+GATE = UntilWatermark("pl_1", NOON, "hours", "output", "a_dag", "a_run")
+STORED_BY_0_1: list[tuple[dict[str, Any], Wait]] = [
+    (
+        {
+            "pipeline": "pl_1",
+            "goal": "stopped",
+            "after_run": 3,
+            "before": "Running",
+            "title": "clicks",
+            "kind": "state",
+        },
+        UntilState("pl_1", "stopped", 3, JobState.RUNNING, "clicks"),
+    ),
+    (
+        {
+            "pipeline": "pl_1",
+            "past": "2026-01-31T12:00:00Z",
+            "table": "hours",
+            "by": "output",
+            "dag_id": "a_dag",
+            "run_id": "a_run",
+            "kind": "watermark",
+        },
+        GATE,
+    ),
+    (
+        {
+            "gates": [
+                {
+                    "pipeline": "pl_1",
+                    "past": "2026-01-31T12:00:00Z",
+                    "table": "hours",
+                    "by": "output",
+                    "dag_id": "a_dag",
+                    "run_id": "a_run",
+                    "kind": "watermark",
+                },
+                {
+                    "pipeline": "pl_2",
+                    "past": "2026-01-31T12:00:00Z",
+                    "table": None,
+                    "by": "input",
+                    "dag_id": None,
+                    "run_id": None,
+                    "kind": "watermark",
+                },
+            ],
+            "need": "any",
+            "kind": "watermarks",
+        },
+        UntilWatermarks((GATE, UntilWatermark("pl_2", NOON)), "any"),
+    ),
+    (
+        {"pipeline": "pl_1", "epoch": 4, "newer_than": "2026-01-31T12:00:00Z", "kind": "checkpoint"},
+        UntilCheckpoint("pl_1", 4, NOON),
+    ),
+    (
+        {"pipeline": "pl_1", "at_most": "PT5M", "table": "hours", "by": "input", "kind": "fresh"},
+        UntilFresh("pl_1", timedelta(minutes=5), "hours"),
+    ),
+    (
+        {
+            "pipeline": "pl_1",
+            "bounds": {"at_most": "PT5M", "at_least": None, "steady": "PT10M", "slack": "PT0S"},
+            "kind": "lag",
+        },
+        UntilLag("pl_1", LagBounds(timedelta(minutes=5), None, timedelta(minutes=10))),
+    ),
+    ({"pipeline": "pl_1", "consumer": "daily", "kind": "partition"}, UntilPartition("pl_1", "daily")),
+    ({"pipeline": "pl_1", "rehearsal": "rh_1", "kind": "rehearsed"}, UntilRehearsed("pl_1", "rh_1")),
+]
+"""Conditions as triggers of version 0.1 of the provider stored them."""
+
+
+@pytest.mark.parametrize(("stored", "condition"), STORED_BY_0_1, ids=[stored["kind"] for stored, _ in STORED_BY_0_1])
+def test_condition_stored_by_version_0_1_is_parsed_and_stored_alike(stored: dict[str, Any], condition: Wait) -> None:
+    assert conditions.from_json(stored) == condition
+    assert conditions.to_json(condition) == stored
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
