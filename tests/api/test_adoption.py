@@ -71,7 +71,9 @@ def test_a_driver_that_has_said_what_it_speaks_can_be_too_old_for_a_later_contro
     assert _events(plane).count(("warn", "run.too_old")) == 1
 
 
-def test_nobody_has_asked_for_what_an_adoption_brings(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_of_an_adoption_name_the_control_plane_as_requester(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plane.run()
     _upgrade(plane)
     monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)

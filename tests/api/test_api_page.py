@@ -37,7 +37,7 @@ def test_people_find_the_page_where_they_look_first(plane: Plane) -> None:
 
 
 @pytest.mark.parametrize("asset", ["redoc.standalone.js", "..%2Fcore.py", "%2e%2e", "nothing.css"])
-def test_nothing_else_of_the_package_is_served(plane: Plane, asset: str) -> None:
+def test_api_page_serves_no_other_file_of_the_package(plane: Plane, asset: str) -> None:
     refused = plane.http.get(f"/api/v1/api-docs/{asset}", headers={"Authorization": ""})
 
     assert refused.status_code in (404, 422)

@@ -68,7 +68,7 @@ def test_a_pipeline_is_made_started_stopped_and_deleted_as_the_console_does_it(p
     assert ask(plane, "GET", "/jobs", shapes.listed(shapes.JOB))["data"] == []
 
 
-def test_what_the_generated_client_leaves_null_is_left_out(plane: Plane) -> None:
+def test_null_fields_of_the_generated_client_are_ignored(plane: Plane) -> None:
     empty = {"state_url": None, "tags": {}, "env_vars": {}, "scheduler_config": None, "udfs": None}
 
     made = ask(plane, "POST", "/pipelines", shapes.PIPELINE, {**NEW, **empty})
@@ -82,7 +82,7 @@ def test_what_the_generated_client_leaves_null_is_left_out(plane: Plane) -> None
     "more",
     [{"state_url": "s3://a/b"}, {"env_vars": {"A": "1"}}, {"scheduler_config": {"a": 1}}],
 )
-def test_what_there_is_not_is_refused_by_its_name(plane: Plane, more: dict[str, object]) -> None:
+def test_unsupported_endpoint_is_refused_by_its_name(plane: Plane, more: dict[str, object]) -> None:
     assert refused(plane, "POST", "/pipelines", {**NEW, **more}) == (400, "request.unsupported")
     assert plane.get("/pipelines")["data"] == []
 
@@ -117,7 +117,7 @@ def test_a_query_is_validated_as_the_editor_does_it(plane: Plane) -> None:
     assert bad["errors"][0]["span"]["start"] == {"line": 1, "column": 8}
 
 
-def test_what_went_wrong_is_told_page_by_page(plane: Plane) -> None:
+def test_errors_are_reported_page_by_page(plane: Plane) -> None:
     pipeline = plane.run()
     error = {"code": "connector.unavailable", "message": "the broker is away", "hint": "start it"}
     plane.end("failed", error)

@@ -206,7 +206,7 @@ def test_no_change_is_made_to_what_has_changed(
     assert len(plane.get("/pipelines/orders/savepoints")["data"]) == 1
 
 
-def test_of_twenty_changes_made_for_one_state_one_is_done(plane: Plane) -> None:
+def test_only_one_of_twenty_changes_for_one_state_is_applied(plane: Plane) -> None:
     etag = put(plane, "SELECT 0").headers["etag"]
 
     def deploy(number: int) -> int:

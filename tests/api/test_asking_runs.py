@@ -91,7 +91,7 @@ def test_whoever_asks_for_another_run_is_its_parent_and_not_who_asked_before(
     assert names(told.get(("orders", generation))) in (None, DEPLOYING)
 
 
-def test_who_forks_is_the_parent_of_the_fork_alone(plane: Plane, ears: Ears) -> None:
+def test_requester_of_a_fork_is_the_parent_of_the_fork_only(plane: Plane, ears: Ears) -> None:
     plane.run(query="SELECT 1 INTO file:///out/x")
     savepoint = take(plane)["id"]
     plane.let_pass(1)
@@ -102,9 +102,7 @@ def test_who_forks_is_the_parent_of_the_fork_alone(plane: Plane, ears: Ears) -> 
     assert (names(told["orders-2", 1]), told["orders", 1]) == (ASKING, None)
 
 
-def test_who_has_a_copy_take_over_is_the_parent_of_the_original_once_that_goes_on_with_its_state(
-    two: Two, ears: Ears
-) -> None:
+def test_requester_of_a_take_over_is_the_parent_of_the_original_once_it_continues(two: Two, ears: Ears) -> None:
     plane = two.plane
     plane.let_pass(1)
     send(plane, HAND_OVER)
@@ -122,7 +120,7 @@ def test_who_has_a_copy_take_over_is_the_parent_of_the_original_once_that_goes_o
     assert names(told["orders", run.generation]) == ASKING
 
 
-def test_who_reprocesses_is_the_parent_of_the_copy(plane: Plane, ears: Ears) -> None:
+def test_requester_of_a_reprocessing_is_the_parent_of_the_copy(plane: Plane, ears: Ears) -> None:
     plane.http.app.state.context = plane.plans_by(reprocess=lambda *_: [])  # type: ignore[attr-defined]
     plane.run()
     plane.let_pass(1)

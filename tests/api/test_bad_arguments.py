@@ -527,7 +527,7 @@ NAMED = [
 
 @pytest.mark.parametrize("name", ["team/orders", "a\\b"])
 @pytest.mark.parametrize("arguments", NAMED, ids=lambda arguments: str(arguments[0]))
-def test_what_cannot_be_a_name_is_refused_and_not_sent(
+def test_invalid_name_is_refused_before_it_is_sent(
     arguments: list[str], name: str, server: StandInServer, script: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spelt = [argument.format(script=script, name=name) for argument in arguments]

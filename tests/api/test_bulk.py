@@ -123,9 +123,7 @@ def test_a_verb_skips_the_pipelines_that_it_does_not_apply_to(
     assert all("with_savepoints=true" in path for method, path, _ in client.sent if method == "DELETE")
 
 
-def test_one_failure_does_not_keep_the_others_from_their_turn(
-    client: TableClient, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bulk_verb_continues_after_a_failure(client: TableClient, capsys: pytest.CaptureFixture[str]) -> None:
     client.refused = ("pl_1",)
 
     assert main(["stop", "orders-*", "--yes"]) == 3
@@ -179,7 +177,7 @@ def test_a_dry_run_asks_nothing_and_shows_the_effects_on_each(
     assert "dry run: nothing was changed" in error
 
 
-def test_nothing_is_asked_where_every_pipeline_is_skipped(client: TableClient) -> None:
+def test_bulk_verb_sends_no_request_if_every_pipeline_is_skipped(client: TableClient) -> None:
     assert main(["stop", "orders-old", "--tag", "legacy"]) == 0
     assert client.sent == []
 
@@ -211,7 +209,7 @@ def test_json_is_one_document(client: TableClient, capsys: pytest.CaptureFixture
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_meant_is_refused(
+def test_contradictory_bulk_options_are_refused(
     arguments: list[str], complaint: str, client: TableClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
@@ -243,7 +241,7 @@ BEFORE = {"data": [{"state": "Running", "settled": False}]}
 STOPPED = {"data": [{"state": "Stopped", "settled": True}]}
 
 
-def test_with_wait_the_next_pipeline_begins_when_one_has_ended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bulk_verb_with_wait_processes_pipelines_in_sequence(capsys: pytest.CaptureFixture[str]) -> None:
     client = TableClient(looks={f"/pipelines/{name}/jobs": [BEFORE, BEFORE, STOPPED] for name in ("pl_1", "pl_3")})
 
     code, pauses = play(client)

@@ -105,7 +105,7 @@ def test_a_run_that_asks_again_has_the_certificate_that_it_was_given(plane: Plan
     assert list(certificates(plane)) == ["tuesday", "monday"] or list(certificates(plane)) == ["monday", "tuesday"]
 
 
-def test_nobody_is_given_one_before_the_gate_or_without_a_name(plane: Plane) -> None:
+def test_no_certificate_before_the_gate_or_without_a_run(plane: Plane) -> None:
     plane.run()
     reach(plane, 7, 9)
 

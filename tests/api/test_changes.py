@@ -134,7 +134,7 @@ def test_a_cursor_of_another_control_plane_begins_anew(plane: Plane, cursor: str
     assert read(plane, cursor)["reset"] is True
 
 
-def test_what_is_no_cursor_is_refused(plane: Plane) -> None:
+def test_invalid_cursor_is_refused(plane: Plane) -> None:
     refused = plane.http.get("/api/v1/changes/stream", params={"after": "soon"})
 
     assert (refused.status_code, refused.json()["code"]) == (422, "request.invalid")
@@ -211,7 +211,7 @@ def test_a_stream_ends_at_once_when_who_reads_it_has_left_and_those_of_others_go
     assert [reader.is_alive() for reader in readers] == [False, False]
 
 
-def test_who_waits_for_a_change_goes_on_waiting_when_somebody_else_leaves(plane: Plane) -> None:
+def test_waiter_for_a_change_survives_the_cancellation_of_another_waiter(plane: Plane) -> None:
     plane.run("orders")
     cursor = read(plane)["cursor"]
     pages: list[dict[str, Any]] = []
@@ -384,7 +384,7 @@ def test_a_change_that_nobody_rings_for_is_seen(monkeypatch: pytest.MonkeyPatch)
     assert play(story) is True
 
 
-def test_nothing_is_kept_or_looked_at_while_nobody_reads() -> None:
+def test_changes_are_neither_stored_nor_queried_without_readers() -> None:
     async def story(feed: ChangeFeed, store: Store) -> tuple[list[int], bool]:
         with feed.reading():
             await feed.look()

@@ -29,14 +29,14 @@ def test_a_name_with_any_sign_arrives_as_one_piece_of_the_path(server: StandInSe
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "/", "//", "a/b", "a\\b", "a\nb", "a\0b", "a" * 257, "\udcff"])
-def test_what_cannot_be_a_name_is_refused(name: str) -> None:
+def test_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(RequestError, match="is not a name") as refused:
         segment(name)
 
     assert "no slash" in str(refused.value.hint)
 
 
-def test_what_is_sent_is_json_with_its_key(server: StandInServer) -> None:
+def test_request_is_json_with_its_idempotency_key(server: StandInServer) -> None:
     server.answer = b'{"id": "pl_1"}'
 
     answer = Client(server.url, "secret").send("PUT", "/pipelines/by-name/a", {"query": "SELECT 1"}, key="once")
@@ -95,7 +95,7 @@ def test_a_refusal_that_is_no_json_has_its_status(server: StandInServer) -> None
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "127.0.0.1:5115", "http://[", "http://127.0.0.1:9999999"])
-def test_where_nobody_answers_the_hint_says_what_to_start(url: str) -> None:
+def test_hint_for_an_unreachable_control_plane_says_how_to_start_one(url: str) -> None:
     with pytest.raises(UnreachableError, match="no control plane answers at ") as lost:
         Client(url, "secret").get("/ping")
 
@@ -241,7 +241,7 @@ def test_a_name_in_a_refusal_turns_nothing_round_on_a_terminal(
     assert r"hint: see \u2066d" in told
 
 
-def test_what_holds_a_gate_is_said_with_what_would_move_it() -> None:
+def test_message_for_a_held_gate_has_the_cause_and_the_remedy() -> None:
     held: dict[str, Json] = {
         "reason": "oldest_rows",
         "remedy": "a later row",

@@ -24,7 +24,7 @@ def test_functions_and_options_are_listed_as_scripts_say_them(plane: Plane) -> N
     assert "preview" not in offered["connector_options"]
 
 
-def test_what_is_offered_is_accepted(plane: Plane) -> None:
+def test_every_completion_is_accepted_by_the_parser(plane: Plane) -> None:
     offered = plane.get("/completions")
     connectors = offered["connector_options"]
 

@@ -248,7 +248,7 @@ def _is_problem(answer: dict[str, Any]) -> bool:
     return answer.get("content") == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def test_what_handlers_depend_on_takes_no_thread_of_its_own(plane: Plane) -> None:
+def test_dependencies_of_handlers_use_no_thread(plane: Plane) -> None:
     app: Any = plane.http.app
     waiting = [route.dependant for route in app.routes if isinstance(route, APIRoute)]
     taking = set()
@@ -260,7 +260,7 @@ def test_what_handlers_depend_on_takes_no_thread_of_its_own(plane: Plane) -> Non
     assert taking == set()
 
 
-def test_who_is_no_driver_is_refused(plane: Plane) -> None:
+def test_request_without_a_driver_token_is_refused(plane: Plane) -> None:
     job = plane.run("orders")["job_id"]
     bodies = {"hello": {"nonce": "n", "pid": 1}, "heartbeat": {"state": "running"}, "goodbye": {"outcome": "stopped"}}
 

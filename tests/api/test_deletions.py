@@ -92,9 +92,7 @@ def test_a_java_whose_host_and_driver_were_killed_is_ended_before_its_directorie
     assert not any(folder.exists() for folder in folders)
 
 
-def test_what_a_crash_has_left_of_a_deletion_goes_at_the_next_start(
-    plane: Plane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_deletion_is_completed_at_the_next_start(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = stopped(plane)
 
     def die(*_: Any) -> None:

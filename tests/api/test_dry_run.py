@@ -62,7 +62,7 @@ def test_a_rescale_stops_for_as_long_as_past_starts_took(plane: Plane) -> None:
     assert (told["stops"], told["starts"], told["pause_micros"]) == (True, True, 3_001_000)
 
 
-def test_what_is_as_desired_already_stops_nothing(plane: Plane) -> None:
+def test_dry_run_of_an_unchanged_pipeline_stops_nothing(plane: Plane) -> None:
     at_epoch_nine(plane)
 
     assert dry(plane, "PATCH", "/orders", {"parallelism": 1})["stops"] is False
@@ -148,7 +148,7 @@ def test_a_deletion_loses_state_and_savepoints(plane: Plane) -> None:
         ("PATCH", "/missing", {"stop": "force"}, "pipeline.not_found"),
     ],
 )
-def test_what_would_be_refused_is_refused(
+def test_dry_run_is_refused_like_the_deployment(
     plane: Plane, method: str, path: str, body: dict[str, Any] | None, code: str
 ) -> None:
     savepoint = at_epoch_nine(plane)

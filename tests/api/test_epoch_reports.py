@@ -192,7 +192,7 @@ def test_every_figure_is_described() -> None:
     "wrong",
     [{"at": "2026-01-01T00:00:00Z"}, {"at": 1.5}, {"watermark": 10**20}, {"duration": None}, {"rows_in": "many"}],
 )
-def test_what_is_no_report_is_refused(plane: Plane, wrong: dict[str, Any]) -> None:
+def test_invalid_epoch_report_is_refused(plane: Plane, wrong: dict[str, Any]) -> None:
     plane.run()
     run = plane.runner.launched[-1]
 

@@ -54,7 +54,7 @@ def test_the_pause_is_unknown_until_an_upgrade_has_been_measured(plane: Plane) -
     assert dry["pause_micros"] == after["plan"]["expected"]["pause_micros"]
 
 
-def test_nothing_is_expected_of_what_is_refused_and_a_job_at_rest_has_no_pause(plane: Plane) -> None:
+def test_refused_deployment_has_no_expectations_and_a_stopped_job_has_no_pause(plane: Plane) -> None:
     with_run(plane)
     plane.upgrade = REFUSED
     assert "expected" not in planned(plane)["plan"]

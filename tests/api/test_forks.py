@@ -62,7 +62,7 @@ def test_a_fork_that_would_write_where_the_original_does_is_refused_by_name(
     assert [pipeline["name"] for pipeline in plane.get("/pipelines")["data"]] == ["orders"]
 
 
-def test_what_else_both_would_share_is_refused_by_name(plane: Plane, saved: dict[str, Any]) -> None:
+def test_fork_is_refused_for_each_resource_that_it_would_share(plane: Plane, saved: dict[str, Any]) -> None:
     plane.fork = PlannedFork(plane.fork.upgrade, ("clicks commits to the consumer group 'g'",))
 
     assert "consumer group 'g'" in fork(plane, saved).json()["detail"]

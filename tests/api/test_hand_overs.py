@@ -374,7 +374,7 @@ def test_an_original_that_was_told_where_to_stay_starts_again_to_read_on(
     assert newest.generation == run.generation + 1
 
 
-def test_nothing_of_the_two_is_changed_while_they_come_to_one_place_and_all_goes_on_when_that_is_taken_back(
+def test_neither_pipeline_can_change_during_a_rendezvous_and_both_continue_after_its_cancellation(
     two: Two,
 ) -> None:
     asked(two)
@@ -396,7 +396,7 @@ def test_nothing_of_the_two_is_changed_while_they_come_to_one_place_and_all_goes
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-again"])
-def test_who_fails_on_the_way_ends_it_and_the_other_one_runs_on(two: Two, name: str) -> None:
+def test_failure_of_one_pipeline_ends_the_hand_over_and_the_other_continues(two: Two, name: str) -> None:
     asked(two)
     assert two.look() == "holding"
     if name == "orders":
@@ -413,7 +413,7 @@ def test_who_fails_on_the_way_ends_it_and_the_other_one_runs_on(two: Two, name: 
     assert two.plane.http.post(HAND_OVER).json()["code"] == "pipeline.hand_over"
 
 
-def test_it_is_given_up_when_they_stand_still_for_too_long(two: Two) -> None:
+def test_hand_over_is_abandoned_if_both_pipelines_are_paused_for_too_long(two: Two) -> None:
     asked(two)
     assert two.look() == "holding"
     two.ends("orders-again", 70)
@@ -578,7 +578,7 @@ def test_a_first_epoch_that_comes_while_the_original_stops_to_go_back_is_the_end
     assert (two.plane.get("/pipelines/orders")["version"], shown(two)) == (2, "None")
 
 
-def test_what_is_in_the_way_only_when_both_stand_still_gives_it_up_and_both_go_on(
+def test_obstacle_found_while_both_are_paused_ends_the_hand_over_and_both_continue(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(two).to_the_switch()
@@ -610,7 +610,7 @@ def test_a_hand_over_is_rolled_back_to_the_state_before_it_though_the_query_is_t
     assert back.json()["rollback"]["version"] == 1
 
 
-def test_it_waits_for_the_copy_that_reads_history_and_for_both_to_run(two: Two) -> None:
+def test_hand_over_waits_for_the_backfill_of_the_copy_and_until_both_run(two: Two) -> None:
     asked(two)
     two.meetings.at["again"] = Stand(60, reads_history=True)
     assert two.look() == "waiting"
@@ -624,7 +624,7 @@ def test_it_waits_for_the_copy_that_reads_history_and_for_both_to_run(two: Two) 
     assert two.look() == "given_up"
 
 
-def test_it_waits_until_no_window_is_open_that_has_rows_of_before_those_of_the_copy(two: Two) -> None:
+def test_hand_over_waits_for_open_windows_with_rows_from_before_the_copy(two: Two) -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     asked(two)
     two.meetings.at |= {"again": Stand(60, since=noon), "orders": Stand(50, closed=noon)}
@@ -645,7 +645,7 @@ def test_it_waits_until_no_window_is_open_that_has_rows_of_before_those_of_the_c
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-again"])
-def test_what_is_away_while_they_come_to_one_place_is_said_and_so_is_it_in_the_end(two: Two, name: str) -> None:
+def test_unavailable_pipeline_is_reported_during_a_rendezvous_and_at_its_end(two: Two, name: str) -> None:
     if name == "orders":
         asked(two)
         assert two.look() == "holding"
@@ -675,7 +675,7 @@ def starts_again(two: Two, name: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["waiting", "passing", "finishing", "meeting", "switching"])
-def test_what_was_away_is_not_waited_for_any_more_once_it_runs_again(two: Two, step: str) -> None:
+def test_hand_over_stops_waiting_for_an_unavailable_pipeline_once_it_runs(two: Two, step: str) -> None:
     name = {"waiting": "orders-again", "meeting": "orders-again"}.get(step, "orders")
     asked(two)
     if step == "waiting":
@@ -706,9 +706,7 @@ def test_what_was_away_is_not_waited_for_any_more_once_it_runs_again(two: Two, s
     assert shown(two) == ("orders-again is catching up" if step == "waiting" else "None")
 
 
-def test_what_one_had_failed_in_before_it_was_stopped_is_not_waited_for(
-    two: Two, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hand_over_ignores_a_failure_from_before_the_stop(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     asked(two)
     assert two.look() == "holding"
     two.ends("orders-again", 70)
@@ -747,7 +745,7 @@ def test_an_error_that_is_in_the_way_is_said_until_it_is_over(two: Two, monkeypa
     assert shown(two) == "orders-again is catching up"
 
 
-def test_one_that_does_not_run_is_waited_for_with_the_reason_and_the_way_out(two: Two) -> None:
+def test_hand_over_waits_for_a_stopped_pipeline_and_reports_the_reason_and_the_remedy(two: Two) -> None:
     asked(two)
     two.fails("orders-again")
 
@@ -806,7 +804,7 @@ def test_rows_that_change_are_handed_over_only_where_somebody_accepts_other_valu
     assert plane.http.post(HAND_OVER).json()["step"] == "waiting"
 
 
-def test_what_cannot_be_handed_over_is_refused_before_anything_is_written_down(two: Two) -> None:
+def test_impossible_hand_over_is_refused_before_anything_is_stored(two: Two) -> None:
     plane = two.plane
     for path, code in (
         ("/api/v1/pipelines/orders/hand-over", "pipeline.hand_over"),

@@ -48,7 +48,7 @@ def test_a_verb_answers_wrong_arguments_as_it_does_among_all_others(capsys: pyte
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["-h", "run"], ["completion", "bash"]])
-def test_what_lists_verbs_lists_all(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_overview_of_verbs_lists_every_verb(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(SystemExit):
         main(arguments)
 

@@ -82,7 +82,9 @@ def test_only_the_first_records_are_looked_at(plane: Plane, tmp_path: Path) -> N
         (json.dumps({f"c{number}": number for number in range(3_000)}), "there are 3000 columns"),
     ],
 )
-def test_where_nobody_can_say_it_is_refused_with_words(plane: Plane, tmp_path: Path, content: str, says: str) -> None:
+def test_schema_that_cannot_be_inferred_is_refused_with_a_reason(
+    plane: Plane, tmp_path: Path, content: str, says: str
+) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text(content)
     use(plane, probe=LocalProbes().ask)

@@ -315,7 +315,7 @@ def test_the_loop_outlives_a_store_that_cannot_be_read_and_says_so_once(
     ]
 
 
-def test_what_goes_wrong_with_one_job_holds_up_no_other_and_is_said_once(
+def test_error_of_one_job_does_not_delay_others_and_is_reported_once(
     plane: Plane, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = plane.runner.look
@@ -339,7 +339,7 @@ def test_what_goes_wrong_with_one_job_holds_up_no_other_and_is_said_once(
     ]
 
 
-def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane: Plane) -> None:
+def test_leftover_processes_of_a_dead_driver_are_killed_before_the_next_start(plane: Plane) -> None:
     plane.run()
     plane.runner.processes[1] = Process.ORPHANED
     plane.settle()
@@ -348,7 +348,7 @@ def test_what_a_dead_driver_has_left_is_killed_before_the_next_one_starts(plane:
     assert plane.state() == "Recovering"
 
 
-def test_what_a_driver_leaves_after_its_goodbye_is_let_be(plane: Plane) -> None:
+def test_processes_left_after_a_reported_exit_are_not_killed(plane: Plane) -> None:
     plane.run()
     plane.call("goodbye", {"outcome": "finished"})
     plane.runner.processes[1] = Process.ORPHANED
@@ -443,7 +443,7 @@ def test_a_late_call_of_the_run_before_does_not_make_the_newest_one_silent(plane
     assert plane.get("/pipelines")["data"][0]["memory_bytes"] is None
 
 
-def test_what_happened_can_be_read(plane: Plane) -> None:
+def test_events_of_a_job_can_be_read(plane: Plane) -> None:
     plane.run()
 
     events = plane.get("/pipelines/orders/events")["data"]

@@ -56,7 +56,7 @@ def test_a_bucket_is_told_once_more_for_each_batch_of_late_rows(late: Plane) -> 
     assert told(late) == [(7, "reopened", "00"), (8, "closed", "03")]
 
 
-def test_what_comes_late_for_a_bucket_that_was_not_told_is_in_what_is_told_of_it(late: Plane) -> None:
+def test_late_rows_of_an_undelivered_bucket_are_part_of_its_delivery(late: Plane) -> None:
     come(late, 8, 245, batch(8, [200]))
 
     assert told(late) == [(4, "closed", "03")]
@@ -124,7 +124,7 @@ def test_a_restore_takes_back_what_came_late_after_it(late: Plane, is_told: bool
     assert told(late) == ([(5, "voided", "01"), (6, "closed", "01")] if is_told else [])
 
 
-def test_what_is_void_hides_all_that_was_told_of_it_and_not_acknowledged(late: Plane) -> None:
+def test_voided_bucket_hides_its_unacknowledged_deliveries(late: Plane) -> None:
     savepoint = late.http.post("/api/v1/pipelines/orders/savepoints").json()  # of epoch 7
     come(late, 8, 245)
     come(late, 9, 245, batch(9, [200]))
@@ -178,9 +178,7 @@ def test_batches_are_kept_no_longer_than_somebody_wants_to_hear_of_them(late: Pl
     assert kept() == 0
 
 
-def test_of_many_batches_that_nobody_asks_for_older_ones_become_one_and_no_bucket_is_forgotten(
-    late: Plane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_late_batches_are_merged_without_losing_a_bucket(late: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(late_batches, "MOST", 20)
 
     def kept() -> int:
@@ -201,7 +199,7 @@ def test_of_many_batches_that_nobody_asks_for_older_ones_become_one_and_no_bucke
     assert kept() == 0
 
 
-def test_what_was_joined_stays_when_a_restore_goes_back_to_the_middle_of_it(
+def test_merged_late_batches_survive_a_restore_to_an_epoch_between_them(
     late: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which of it came later is not known: the hour of epoch 5 is told, and with it that of epoch 9."""
@@ -217,7 +215,7 @@ def test_what_was_joined_stays_when_a_restore_goes_back_to_the_middle_of_it(
     assert (left.epoch, [tuple(each) for each in left.sinks["counts"]]) == (7, [(5, 6), (65, 66)])
 
 
-def test_who_only_asks_for_a_consumer_again_is_not_refused_when_a_new_script_has_no_table_of_late_rows(
+def test_repeated_request_for_a_consumer_is_accepted_after_its_table_of_late_rows_is_gone(
     late: Plane,
 ) -> None:
     assert late.get("/partitions/hours")["late_known"] is True

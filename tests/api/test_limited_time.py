@@ -49,7 +49,7 @@ def test_an_answer_that_drips_is_given_up(dripping: Dripping) -> None:
         client.get(dripping.url)
 
 
-def test_one_that_comes_in_time_is_whole_and_the_next_has_its_own_time() -> None:
+def test_response_in_time_is_complete_and_the_next_request_has_its_own_deadline() -> None:
     times = iter(range(0, 1_000_000, 5))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"

@@ -63,7 +63,7 @@ INSERT INTO o SELECT a.x, b.y FROM a JOIN b ON a.id = b.id;
 """.replace("{topic}", "connector = 'kafka', bootstrap_servers = 'k:9092', topic = 't', format = 'json'")
 
 
-def test_of_tables_that_read_one_place_the_one_with_the_column_is_shown(
+def test_table_with_the_column_is_shown_if_several_read_one_location(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "two.sql"

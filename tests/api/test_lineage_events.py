@@ -243,7 +243,7 @@ def test_a_try_that_asks_once_more_is_not_another_request(plane: Plane) -> None:
 
 
 @pytest.mark.parametrize("text", ["nightly", "prod/nightly/1", "/nightly/0190c2f4-5a5c-7a4f-8f6a-000000000001", ""])
-def test_what_names_no_run_is_refused_and_nothing_is_deployed(plane: Plane, text: str) -> None:
+def test_malformed_parent_run_is_refused_before_the_deployment(plane: Plane, text: str) -> None:
     sent = plane.http.put(
         "/api/v1/pipelines/by-name/orders", json={"query": SCRIPT}, headers={"OpenLineage-Parent": text}
     )
@@ -261,7 +261,7 @@ def pass_gate(plane: Plane, run: str, hour: int) -> dict[str, Any]:
     return certificate
 
 
-def test_who_relies_on_an_epoch_is_told_at_once_with_the_run_that_has_made_it(
+def test_gate_certificate_is_emitted_immediately_with_the_run_of_its_epoch(
     plane: Plane, ears: Ears, watch: LineageWatch
 ) -> None:
     plane.run(query=SCRIPT)
@@ -291,7 +291,7 @@ def test_who_relies_on_an_epoch_is_told_at_once_with_the_run_that_has_made_it(
 
 
 @pytest.mark.parametrize("fault", ["lost", "unanswered"])
-def test_what_is_lost_is_told_again_and_nothing_else_waits_for_it(
+def test_lost_lineage_event_is_emitted_again_without_blocking_others(
     plane: Plane, ears: Ears, watch: LineageWatch, fault: str
 ) -> None:
     ears.faults += [fault, "lost", "lost"]
@@ -505,7 +505,7 @@ def test_events_are_added_to_a_file_line_by_line_also_behind_one_that_was_cut_of
         FileSender(tmp_path).send("{}")
 
 
-def test_it_is_off_unless_a_place_is_named_and_shows_no_key() -> None:
+def test_lineage_events_are_off_without_a_url_and_show_no_key() -> None:
     settings = load({}).openlineage
     assert open_sender(settings) is None
     named = load({"ARROYO__OPENLINEAGE__URL": "http://lineage:5000", "ARROYO__OPENLINEAGE__API_KEY": "open sesame"})

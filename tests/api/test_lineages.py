@@ -143,7 +143,7 @@ def test_a_forced_version_over_a_finished_one_has_not_finished(plane: Plane) -> 
     assert gate(plane) == NOTHING
 
 
-def test_what_a_run_says_after_its_successor_was_launched_counts_no_more(plane: Plane) -> None:
+def test_report_of_a_replaced_run_is_ignored(plane: Plane) -> None:
     plane.run()
     reach(plane, 25, 30)
     first = plane.runner.launched[-1]

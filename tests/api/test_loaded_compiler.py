@@ -40,7 +40,7 @@ def test_another_script_is_compiled_with_what_is_loaded() -> None:
     assert output.strip() == ""
 
 
-def test_it_is_loaded_when_the_address_is_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_is_loaded_when_the_address_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory, is_loaded = DataDirectory(tmp_path), threading.Event()
     context: Any = SimpleNamespace(instance="one")
 

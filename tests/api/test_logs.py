@@ -106,7 +106,7 @@ def test_a_control_plane_that_knows_no_cursor_shows_what_it_has() -> None:
         (["tail", "orders"], {"data": [{"n": "here"}], "cursor": "1", "over": False}),
     ],
 )
-def test_what_is_there_already_goes_through_a_pipe_before_anything_is_waited_for(
+def test_existing_log_lines_are_printed_before_the_command_follows_the_log(
     arguments: list[str], first: dict[str, Any], server: StandInServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     piped = io.BytesIO()
@@ -138,7 +138,7 @@ HOSTILE = "\033]0;owned\007\033[2J\x9b31mred\r"
 SPELLED = "\\x1b]0;owned\\x07\\x1b[2J\\x9b31mred\\x0d"
 
 
-def test_what_strangers_have_written_gives_a_terminal_no_orders(
+def test_control_sequences_in_logs_are_escaped(
     server: StandInServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     event = {"id": 1, "message": HOSTILE, "level": "error", "pipeline": "orders"}

@@ -47,7 +47,7 @@ class Plane:
         (("nothing",), 60, [HOLD, HOLD, 10]),
     ],
 )
-def test_it_asks_until_the_last_answer_or_the_end(
+def test_long_poll_repeats_until_the_response_or_the_deadline(
     answers: Sequence[Json], timeout: float, holds: Sequence[float]
 ) -> None:
     plane = Plane(*answers)
@@ -72,7 +72,7 @@ def test_a_control_plane_that_restarts_meanwhile_is_waited_for() -> None:
         (("nothing", AWAY), HOLD + 3, HOLD + 3),
     ],
 )
-def test_it_gives_up_where_nobody_ever_answered_or_not_for_long_or_at_the_end_and_at_refusals(
+def test_long_poll_ends_at_a_refusal_a_deadline_or_a_long_outage(
     answers: Sequence[Json | EngineError], timeout: float, after: float
 ) -> None:
     plane = Plane(*answers)

@@ -373,7 +373,7 @@ def test_a_change_during_a_look_is_looked_at_too() -> None:
     asyncio.run(play())
 
 
-def test_those_who_wait_for_a_pipeline_that_is_deleted_are_told_so() -> None:
+def test_waiters_for_a_deleted_pipeline_get_an_error() -> None:
     async def play() -> None:
         readings, changes = _Readings(), Changes()
         changes.attach(asyncio.get_running_loop(), readings.read)
@@ -388,7 +388,7 @@ def test_those_who_wait_for_a_pipeline_that_is_deleted_are_told_so() -> None:
     asyncio.run(play())
 
 
-def test_nobody_waits_any_more_once_the_control_plane_ends() -> None:
+def test_all_waiters_end_with_the_control_plane() -> None:
     async def play() -> None:
         changes = Changes()
         changes.attach(asyncio.get_running_loop(), _Readings().read)

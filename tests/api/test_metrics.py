@@ -115,7 +115,7 @@ def test_lags_are_measured_by_the_clock_when_they_are_asked_for(plane: Plane) ->
     assert of(series, "arroyo_sink_lag_seconds") == {frozenset({orders, ("table", "counts")}): 30}
 
 
-def test_what_is_not_known_is_left_out(plane: Plane) -> None:
+def test_unknown_values_have_no_metric(plane: Plane) -> None:
     plane.run()
     before = scrape(plane)
     send(plane, report(0, 0) | {"sinks": {}, "source_watermarks": {}, "watermark": None})  # of an earlier version

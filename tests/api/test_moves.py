@@ -34,7 +34,7 @@ def code(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
-def test_nobody_starts_changes_or_deletes_what_leaves(plane: Plane, leaving: dict[str, Any]) -> None:
+def test_pipeline_during_its_export_cannot_be_started_changed_or_deleted(plane: Plane, leaving: dict[str, Any]) -> None:
     base = "/api/v1/pipelines/orders"
     assert code(plane.http.patch(base, json={"stop": "none"})) == MOVING
     assert code(plane.http.post(f"{base}/restart")) == MOVING
@@ -47,9 +47,7 @@ def test_nobody_starts_changes_or_deletes_what_leaves(plane: Plane, leaving: dic
     assert (plane.state(), len(plane.runner.launched)) == ("Stopped", 1)
 
 
-def test_what_is_taken_back_runs_again_and_what_was_released_is_not_without_a_word(
-    plane: Plane, leaving: dict[str, Any]
-) -> None:
+def test_cancelled_export_resumes_and_a_released_one_needs_confirmation(plane: Plane, leaving: dict[str, Any]) -> None:
     assert leaving["key"] is None
     exported = plane.http.post(f"{DEPARTURE}/export").json()
     assert (exported["step"], exported["key"], exported["task"]["state"]) == ("exported", None, "done")
@@ -65,7 +63,7 @@ def test_what_is_taken_back_runs_again_and_what_was_released_is_not_without_a_wo
     assert (plane.state(), len(plane.runner.launched)) == ("Scheduling", 2)
 
 
-def test_what_has_come_runs_only_with_the_key_and_goes_only_if_it_has_done_nothing(
+def test_imported_pipeline_starts_only_with_its_key_and_is_deletable_only_before_its_first_epoch(
     plane: Plane, leaving: dict[str, Any]
 ) -> None:
     plane.http.post(f"{DEPARTURE}/export")
@@ -111,7 +109,7 @@ def test_what_has_come_runs_only_with_the_key_and_goes_only_if_it_has_done_nothi
         ({"fingerprint": "another"}, (409, "pipeline.incompatible")),
     ],
 )
-def test_who_may_not_come_is_told_before_anything_stops(
+def test_refused_import_is_reported_before_anything_stops(
     plane: Plane, leaving: dict[str, Any], change: dict[str, Any], problem: tuple[int, str]
 ) -> None:
     request = {"passport": {**leaving["passport"], **change}, "place": leaving["place"], "origin": "http://here"}

@@ -90,7 +90,7 @@ def test_a_table_that_is_no_sink_is_refused_as_soon_as_the_sinks_are_known(plane
     assert numbers(plane.get("/pipelines/orders/output?table=Counts")) == []
 
 
-def test_of_several_preview_tables_one_has_to_be_named(plane: Plane) -> None:
+def test_one_of_several_preview_tables_must_be_named(plane: Plane) -> None:
     pipeline = plane.run()
     show(plane, pipeline, 1, 1)
     show(plane, pipeline, 1, 2, table="other")

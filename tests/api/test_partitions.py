@@ -172,7 +172,7 @@ def test_back_and_then_forward_again_voids_what_was_told_in_between(late: Plane)
     assert [(each["id"], each["voided_at"] is not None) for each in listed] == [(early_batch["id"], True)]
 
 
-def test_nothing_is_closed_while_the_state_is_to_be_given_up(late: Plane) -> None:
+def test_no_bucket_is_closed_while_the_state_is_about_to_be_discarded(late: Plane) -> None:
     follow(late)
     reach(late, 7, 65)
     late.http.put("/api/v1/pipelines/by-name/orders", json={"query": "SELECT 2", "force": True})
@@ -251,7 +251,7 @@ def test_made_again_it_is_the_same_and_another_one_is_refused(late: Plane) -> No
     assert late.get("/partitions/hours")["delivered"] == 1
 
 
-def test_what_is_not_there_is_refused(late: Plane) -> None:
+def test_unknown_consumer_or_table_is_refused(late: Plane) -> None:
     follow(late)
     reach(late, 7, 65)
     told(late)
@@ -272,7 +272,7 @@ def test_what_is_not_there_is_refused(late: Plane) -> None:
     assert code("GET", "nobody/next") == (404, "partition.not_found")
 
 
-def test_what_can_never_be_known_is_refused(late: Plane) -> None:
+def test_table_without_known_completeness_is_refused(late: Plane) -> None:
     visits = {"complete_until": None, "output_until": None, "unknown": "it is made of sessions"}
     late.call("heartbeat", {"state": "running", "reports": [{**report(1, 30), "sinks": {"visits": visits}}]})
 
@@ -292,7 +292,7 @@ def test_certificates_of_partitions_are_not_among_those_of_dag_runs(late: Plane)
     assert [each["run_id"] for each in page] == ["monday"]
 
 
-def test_what_was_told_is_listed_newest_first_acknowledged_too(late: Plane) -> None:
+def test_deliveries_are_listed_newest_first_including_acknowledged_ones(late: Plane) -> None:
     follow(late)
     reach(late, 7, 185)
     told(late)

@@ -113,7 +113,7 @@ def test_another_comment_makes_no_version_and_restarts_nothing(plane: Plane, que
         {"query": "SELECT 1 INTO b -- a comment"},
     ],
 )
-def test_what_runs_in_another_way_is_a_new_version(plane: Plane, change: dict[str, Any]) -> None:
+def test_changed_setting_creates_a_new_version(plane: Plane, change: dict[str, Any]) -> None:
     plane.run()
 
     assert plane.deploy(**change)["version"] == 2
@@ -127,7 +127,7 @@ WHOLE = {
 }
 
 
-def test_what_a_deployment_leaves_out_stays_as_it_is(plane: Plane) -> None:
+def test_setting_missing_in_a_deployment_is_unchanged(plane: Plane) -> None:
     plane.deploy(**WHOLE)
     plane.http.patch("/api/v1/pipelines/orders", json={"parallelism": 4})
 
@@ -144,7 +144,7 @@ def test_an_interval_is_shown_to_the_microsecond(plane: Plane, micros: int) -> N
     assert plane.deploy(checkpoint_interval_micros=micros)["checkpoint_interval_micros"] == micros
 
 
-def test_what_a_new_pipeline_leaves_out_is_the_default(plane: Plane) -> None:
+def test_setting_missing_in_a_new_pipeline_has_its_default(plane: Plane) -> None:
     found = plane.deploy()
 
     assert {name: found[name] for name in WHOLE} == {
@@ -155,7 +155,7 @@ def test_what_a_new_pipeline_leaves_out_is_the_default(plane: Plane) -> None:
     }
 
 
-def test_what_a_deployment_says_is_taken_though_it_is_empty(plane: Plane) -> None:
+def test_empty_setting_in_a_deployment_is_applied(plane: Plane) -> None:
     plane.deploy(**WHOLE)
 
     found = plane.deploy(settings={}, udfs=[], checkpoint_interval_micros=None)

@@ -69,7 +69,7 @@ def test_neither_changes_nor_events_of_all_pipelines_tell_of_it(plane: Plane) ->
     assert preview["name"] not in told(f"?after={before}")
 
 
-def test_what_nobody_looks_at_is_stopped_and_deleted(plane: Plane) -> None:
+def test_preview_without_readers_is_stopped_and_deleted(plane: Plane) -> None:
     preview = made(plane)
     plane.come_up()
     state = plane.context.directory.state(preview["id"])
@@ -190,7 +190,7 @@ def test_a_preview_at_rest_that_is_to_run_again_needs_room(plane: Plane, way: st
     assert ask_for_preview(plane).status_code == 409  # it counts before its run has begun
 
 
-def test_what_is_changed_of_a_preview_that_runs_or_stays_at_rest_needs_no_room(plane: Plane) -> None:
+def test_change_of_a_running_or_stopped_preview_needs_no_free_slot(plane: Plane) -> None:
     use(plane, previews_at_once=1)
     first = made(plane)
     put_to_rest(plane, first)

@@ -118,7 +118,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_lost_at_any_place_is_one_event_in_the_end(hours: Pushing, fault: str) -> None:
+def test_push_interrupted_at_any_point_results_in_one_event(hours: Pushing, fault: str) -> None:
     hours.airflow.faults += ["", fault, fault]
 
     hours.push_all()
@@ -133,7 +133,7 @@ def test_what_is_lost_at_any_place_is_one_event_in_the_end(hours: Pushing, fault
 
 
 @pytest.mark.parametrize("fault", ["lost answer", "lost request"])
-def test_what_was_in_doubt_when_the_control_plane_was_killed_is_looked_for_before_it_is_posted(
+def test_push_in_doubt_after_a_kill_is_looked_up_before_it_is_sent_again(
     hours: Pushing, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours.airflow.faults += [fault]
@@ -172,7 +172,7 @@ def test_a_doubt_settles_from_when_the_answer_was_given_up_and_over_a_clock_that
     assert hours.airflow.told == ["closed 00", "closed 01", "closed 02"]
 
 
-def test_what_is_in_doubt_stays_so_with_another_login(hours: Pushing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_push_in_doubt_stays_so_with_another_login(hours: Pushing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARROYO_SECRET_TOKEN", "token-1")
     hours.airflow.faults += ["lost answer"]
     hours.push_all()
@@ -184,7 +184,7 @@ def test_what_is_in_doubt_stays_so_with_another_login(hours: Pushing, monkeypatc
 
 
 @pytest.mark.parametrize("fault", ["lost answer", "lost request"])
-def test_what_is_in_doubt_stays_so_over_a_time_in_which_it_is_pulled(hours: Pushing, fault: str) -> None:
+def test_push_in_doubt_stays_so_while_its_consumer_is_pulled(hours: Pushing, fault: str) -> None:
     hours.airflow.faults += ["", fault]
     hours.push_all()
     follow(hours.plane, push=None)
@@ -271,7 +271,7 @@ def test_events_are_listed_only_where_something_is_not_known(hours: Pushing) -> 
     assert (len(hours.airflow.told), hours.airflow.listed) == (6, 0)
 
 
-def test_what_is_in_doubt_waits_while_airflow_cannot_list_events(hours: Pushing) -> None:
+def test_push_in_doubt_waits_while_airflow_cannot_list_events(hours: Pushing) -> None:
     hours.airflow.faults += ["lost answer"]
     hours.airflow.cannot_list = True
     hours.push_all()
@@ -411,7 +411,7 @@ def test_pauses_grow_and_are_not_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("with_keys", [True, False])
-def test_what_a_restore_voids_is_told_as_the_assets_dags_can_take_it(hours: Pushing, with_keys: bool) -> None:
+def test_bucket_voided_by_a_restore_is_pushed_as_an_asset_event(hours: Pushing, with_keys: bool) -> None:
     """With keys an event would start the DAG of the hour: it is told with the next one. Without keys it is an event."""
     follow(hours.plane, push={**PUSH, "with_keys": with_keys})
     plane = hours.plane
@@ -446,7 +446,7 @@ def test_rows_that_come_late_reopen_an_hour(hours: Pushing) -> None:
     assert hours.airflow.told[3:] == ["reopened 01"]
 
 
-def test_who_pulls_what_is_pushed_is_refused_until_it_is_pulled_again(hours: Pushing) -> None:
+def test_pulling_from_a_push_consumer_is_refused_until_it_is_changed_to_pull(hours: Pushing) -> None:
     refused = hours.plane.http.post("/api/v1/partitions/hours/ack", json={"up_to": 1})
     assert (refused.status_code, refused.json()["code"]) == (409, "partition.is_pushed")
     assert follow(hours.plane)["push"]["url"] == URL, "what is left out stays as it was"

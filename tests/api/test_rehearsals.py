@@ -118,7 +118,7 @@ def stage(plane: Plane) -> Stage:
     return stages[0]
 
 
-def test_it_waits_is_played_and_says_which_rows_differ(stage: Stage) -> None:
+def test_queued_rehearsal_runs_and_reports_different_rows(stage: Stage) -> None:
     asked = stage.ask(examples=3, reset=["counts"])
     assert (asked["state"], asked["plan_id"], asked["differs"], asked["version"]) == ("waiting", "p1", None, 1)
 
@@ -145,7 +145,7 @@ def test_it_waits_is_played_and_says_which_rows_differ(stage: Stage) -> None:
     assert stage.plane.state() == "Running"
 
 
-def test_one_that_cannot_be_played_is_refused_and_nothing_is_written_down(stage: Stage) -> None:
+def test_impossible_rehearsal_is_refused_before_anything_is_stored(stage: Stage) -> None:
     stage.check = RehearsalError("clicks cannot be read again")
     assert stage.ask(409)["code"] == "state.rehearsal"
     assert stage.ask(400, query="bad")["code"] == "sql.refused"
@@ -170,7 +170,7 @@ def test_a_pipeline_has_one_at_a_time_and_the_same_request_is_the_same_one(stage
     assert stage.ask()["id"] != first["id"]
 
 
-def test_so_many_are_played_at_once_in_their_order(stage: Stage) -> None:
+def test_rehearsals_run_in_order_up_to_the_limit(stage: Stage) -> None:
     stage.allow(at_once=2)
     for name in ("a", "b", "c"):
         stage.plane.deploy(name)
@@ -199,7 +199,7 @@ def test_without_memory_none_is_begun_and_one_whose_turn_comes_is_given_up(stage
     assert not stage.rehearsers.orders
 
 
-def test_where_nobody_knows_the_free_memory_that_is_said(stage: Stage) -> None:
+def test_rehearsal_reports_unknown_free_memory(stage: Stage) -> None:
     stage.free_memory = None
 
     asked = stage.ask()
@@ -230,7 +230,7 @@ def test_without_room_none_is_begun_and_one_that_takes_what_the_pipelines_need_i
     assert list(stage.rehearsers.left()) == []
 
 
-def test_one_that_is_not_over_within_its_limit_is_ended(stage: Stage) -> None:
+def test_rehearsal_over_its_time_limit_is_ended(stage: Stage) -> None:
     asked = stage.ask(limit_micros=60_000_000)["id"]
     stage.watch.look()
     stage.plane.now += timedelta(seconds=60)
@@ -244,11 +244,11 @@ def test_one_that_is_not_over_within_its_limit_is_ended(stage: Stage) -> None:
     assert not stage.rehearsers.alive
 
 
-def test_nobody_is_given_more_time_than_the_setting(stage: Stage) -> None:
+def test_time_limit_of_a_rehearsal_cannot_exceed_the_setting(stage: Stage) -> None:
     assert stage.ask(limit_micros=10**15)["limit_micros"] == 600_000_000
 
 
-def test_one_whose_process_ends_without_a_word_is_lost(stage: Stage) -> None:
+def test_rehearsal_whose_process_died_is_lost(stage: Stage) -> None:
     asked = stage.ask()["id"]
     stage.watch.look()
     RehearsalFolder(stage.rehearsers.directory.rehearsal(asked)).log.write_text("INFO begins\nkilled by somebody\n")
@@ -262,7 +262,7 @@ def test_one_whose_process_ends_without_a_word_is_lost(stage: Stage) -> None:
     assert "nothing is known" in failure["hint"]
 
 
-def test_what_the_process_says_of_its_failure_is_said(stage: Stage) -> None:
+def test_rehearsal_reports_the_error_of_its_process(stage: Stage) -> None:
     asked = stage.ask()["id"]
     stage.watch.look()
     stage.play(asked, code="run.rehearsal_failed", message="the new query fails", hint=None)
@@ -282,7 +282,7 @@ def test_a_process_that_cannot_be_started_is_a_failure(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("has_begun", [True, False])
-def test_one_that_is_called_off_ends_and_leaves_nothing(stage: Stage, has_begun: bool) -> None:
+def test_cancelled_rehearsal_ends_and_leaves_no_files(stage: Stage, has_begun: bool) -> None:
     asked = stage.ask()["id"]
     if has_begun:
         stage.watch.look()
@@ -298,7 +298,7 @@ def test_one_that_is_called_off_ends_and_leaves_nothing(stage: Stage, has_begun:
     assert stage.plane.http.delete(f"{BASE}/{asked}").json() == stage.get(asked)
 
 
-def test_what_is_called_off_as_it_ends_stays_called_off(stage: Stage) -> None:
+def test_rehearsal_cancelled_at_its_end_stays_cancelled(stage: Stage) -> None:
     asked = stage.ask()["id"]
     stage.watch.look()
     stage.play(asked)
@@ -369,7 +369,7 @@ def test_the_process_has_the_secrets_of_the_pipeline_and_no_file_has(stage: Stag
     assert (folder / "order.json").stat().st_mode & 0o077 == 0
 
 
-def test_of_those_that_are_over_the_newest_stay(stage: Stage) -> None:
+def test_only_the_newest_finished_rehearsals_are_stored(stage: Stage) -> None:
     stage.allow(kept=2)
     ids = []
     for _ in range(4):

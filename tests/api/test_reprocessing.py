@@ -74,7 +74,7 @@ def test_the_new_pipeline_reads_again_writes_elsewhere_and_leaves_the_original_a
         assert refused["hint"].startswith(way_out)
 
 
-def test_nothing_is_made_where_the_plan_refuses(plane: Plane) -> None:
+def test_refused_plan_creates_no_copy(plane: Plane) -> None:
     def refused(*_: object) -> list[str]:
         raise BackfillError("clicks never ends")
 
@@ -139,6 +139,8 @@ def test_the_sinks_are_known_whose_rows_change() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_again_is_refused(query: str, settings: dict[str, str], error: type[EngineError]) -> None:
+def test_source_without_history_cannot_be_reprocessed(
+    query: str, settings: dict[str, str], error: type[EngineError]
+) -> None:
     with pytest.raises(error):
         plan(query, **settings)

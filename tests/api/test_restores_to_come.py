@@ -43,7 +43,7 @@ def ask(plane: Plane, path: str, method: str = "POST", **body: object) -> tuple[
         ("orders/rollback?dry_run=true", "POST", {"to": 1}),
     ],
 )
-def test_what_depends_on_the_state_waits_until_it_is_there(
+def test_requests_that_depend_on_the_state_wait_for_the_restore(
     going_back: Plane, path: str, method: str, body: dict[str, object]
 ) -> None:
     status, problem = ask(going_back, path, method, **body)
@@ -68,7 +68,7 @@ def test_once_it_is_done_another_query_is_planned_for_the_state_that_it_has_brou
     assert going_back.get("/pipelines/orders")["version"] == 2
 
 
-def test_what_leaves_the_state_as_it_is_needs_no_waiting(going_back: Plane) -> None:
+def test_requests_that_do_not_change_the_state_do_not_wait_for_a_restore(going_back: Plane) -> None:
     assert redeploy(going_back, query="SELECT 1", settings={"memory": "4g"})[0] == 200
     assert ask(going_back, "orders", "PATCH", stop="checkpoint")[0] == 200
     going_back.settle()

@@ -74,7 +74,7 @@ def test_a_rollback_can_be_rolled_back(upgraded: Plane) -> None:
     assert upgraded.runner.launched[-1].query == "SELECT 2"
 
 
-def test_one_that_is_sent_twice_with_its_key_is_done_once(upgraded: Plane) -> None:
+def test_rollback_sent_twice_with_its_key_is_executed_once(upgraded: Plane) -> None:
     first = roll_back(upgraded, key="k")
     second = roll_back(upgraded, key="k")
 
@@ -82,7 +82,7 @@ def test_one_that_is_sent_twice_with_its_key_is_done_once(upgraded: Plane) -> No
     assert upgraded.get("/pipelines/orders")["version"] == 3
 
 
-def test_of_two_at_once_one_is_done(upgraded: Plane) -> None:
+def test_only_one_of_two_simultaneous_rollbacks_is_executed(upgraded: Plane) -> None:
     def send(_: int) -> int:
         return upgraded.http.post("/api/v1/pipelines/orders/rollback", json={"to": 1}).status_code
 

@@ -103,7 +103,7 @@ def test_a_savepoint_that_comes_back_is_of_the_version_with_its_own_script(plane
 
 
 @pytest.mark.parametrize(("history", "version"), [("one", 1), ("three", 2)])
-def test_of_versions_that_differ_in_settings_it_is_the_one_that_the_pipeline_itself_has_saved(
+def test_imported_savepoint_has_the_version_whose_settings_it_was_taken_with(
     plane: Plane, place: Path, history: str, version: int
 ) -> None:
     saved = saved_with_a_file(plane, query="SELECT 1 INTO a")
@@ -142,7 +142,7 @@ def test_an_export_sends_only_what_its_base_has_not(
     assert code_of(plane.http.post(f"{BASE}/{saved['id']}/export", json=inside))[1] == "savepoint.place"
 
 
-def test_what_cannot_be_exported_says_why_and_is_left_as_it_was(
+def test_impossible_export_reports_the_reason_and_changes_nothing(
     plane: Plane, saved: dict[str, Any], place: Path
 ) -> None:
     (Path(saved["path"]) / "part").write_text("rowz")
@@ -193,7 +193,7 @@ def test_an_import_is_not_listed_before_all_of_it_is_here_and_nobody_removes_it(
     assert plane.get(f"{PATH}/{name}")["state"] == "completed"
 
 
-def test_what_is_no_place_is_refused_at_once(plane: Plane, saved: dict[str, Any]) -> None:
+def test_invalid_export_location_is_refused_immediately(plane: Plane, saved: dict[str, Any]) -> None:
     inside = Path(saved["path"]).as_uri()
     for place in ("/tmp/x", "http://x/y", "s3://bucket", inside, "file:///tmp/../" + inside[8:]):
         for path in (f"{BASE}/{saved['id']}/export", f"{BASE}/import"):

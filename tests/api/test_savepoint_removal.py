@@ -91,7 +91,7 @@ def test_a_deletion_that_is_sent_twice_is_answered_twice(plane: Plane) -> None:
     assert [answer.status_code for answer in answers] == [204, 204]
 
 
-def test_of_deletions_at_the_same_time_nothing_is_left_and_none_fails(plane: Plane) -> None:
+def test_simultaneous_deletions_of_a_savepoint_all_succeed(plane: Plane) -> None:
     [name] = taken(plane, 1)
 
     with ThreadPoolExecutor(4) as pool:
@@ -172,7 +172,7 @@ def test_only_a_complete_savepoint_can_be_read(plane: Plane) -> None:
         pass
 
 
-def test_what_an_upgrade_may_still_go_back_to_is_not_deleted(plane: Plane) -> None:
+def test_savepoint_needed_for_a_rollback_is_not_deleted(plane: Plane) -> None:
     plane.run(query="SELECT 1")
     plane.call("heartbeat", {"state": "running", "reports": [report(7, 5)]})
     plane.upgrade = SHOWN
@@ -252,7 +252,7 @@ def test_a_policy_out_of_bounds_is_refused(plane: Plane, policy: dict[str, Any])
     assert plane.http.put(RETENTION, json=policy).status_code == 422
 
 
-def test_what_is_being_taken_is_not_pruned(plane: Plane) -> None:
+def test_pending_savepoint_is_not_pruned(plane: Plane) -> None:
     pipeline = plane.run()
     with plane.context.database.writing() as connection:
         savepoints.add(connection, Savepoint("sp_aaaaaaaaaaaaaaaa", pipeline["id"], None, T0, after_stop=True))

@@ -90,7 +90,7 @@ def test_a_savepoint_is_taken_at_each_instant(plane: Plane) -> None:
     assert shown["last"] == {"at": micros(3), "state": "taken", "savepoint": newest["id"], "reason": None}
 
 
-def test_of_the_instants_that_were_missed_one_is_caught_up_and_said(plane: Plane) -> None:
+def test_one_of_the_missed_scheduled_savepoints_is_taken_and_reported(plane: Plane) -> None:
     plane.run()
     put(plane)
 
@@ -145,7 +145,7 @@ def test_a_pipeline_that_rests_has_none_taken_and_says_so_once(plane: Plane) -> 
     assert plane.get(SCHEDULE)["last"]["at"] == micros(3)
 
 
-def test_one_that_recovers_is_waited_for(plane: Plane) -> None:
+def test_scheduled_savepoint_waits_for_a_recovering_job(plane: Plane) -> None:
     plane.run()
     put(plane)
     plane.end(None)
@@ -244,7 +244,7 @@ def test_a_drill_that_fails_is_said(plane: Plane) -> None:
     assert len(told(plane, "its drill fails")) == 1
 
 
-def test_one_that_cannot_be_taken_is_said(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_scheduled_savepoint_is_reported(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     plane.run()
     put(plane)
     object.__setattr__(plane.context, "take", refuse)
@@ -304,7 +304,7 @@ def test_without_a_schedule_none_is_taken(plane: Plane) -> None:
         {"cron": "0 0 * * *", "retention": {}},
     ],
 )
-def test_what_makes_no_sense_is_refused(plane: Plane, rules: Mapping[str, Any]) -> None:
+def test_invalid_savepoint_schedule_is_refused(plane: Plane, rules: Mapping[str, Any]) -> None:
     plane.run()
     answer = plane.http.put(f"/api/v1{SCHEDULE}", json=rules)
 

@@ -102,7 +102,7 @@ def test_a_savepoint_without_its_manifest_is_damaged(plane: Plane, saved: dict[s
     assert "there is no savepoint" in verified(plane, saved)["damage"]
 
 
-def test_what_a_drill_has_found_is_only_taken_back_by_a_drill(plane: Plane, saved: dict[str, Any]) -> None:
+def test_damage_found_by_a_restore_test_is_only_cleared_by_a_restore_test(plane: Plane, saved: dict[str, Any]) -> None:
     def fail(_: Path) -> str:
         raise DamagedSavepointError("operator 0 cannot be read")
 

@@ -56,7 +56,7 @@ def test_a_savepoint_that_cannot_be_taken_says_why(plane: Plane) -> None:
     assert (savepoint["state"], savepoint["failure_message"]) == ("failed", "cannot be saved")
 
 
-def test_what_came_of_a_savepoint_is_written_down_once_there_is_room(
+def test_result_of_a_savepoint_is_stored_once_there_is_disk_space(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write, tries = stored_savepoints.settle, iter(range(3))
@@ -194,7 +194,7 @@ def test_a_pipeline_that_rests_has_its_savepoint_at_once(plane: Plane) -> None:
     assert stop_with_savepoint(plane)["state"] == "completed"
 
 
-def test_nothing_starts_before_the_savepoint_of_the_last_epoch_is_taken(plane: Plane) -> None:
+def test_job_restarts_only_after_the_savepoint_of_its_last_epoch(plane: Plane) -> None:
     pipeline = plane.run()
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "force"})
     plane.settle()

@@ -87,7 +87,7 @@ def test_secrets_that_are_left_out_stay_and_an_empty_set_forgets_them(plane: Pla
     assert records.secrets(pipeline) == {}
 
 
-def test_which_secrets_there_are_is_shown_and_when_each_was_set(plane: Plane) -> None:
+def test_names_and_times_of_secrets_are_shown(plane: Plane) -> None:
     plane.deploy(query=QUERY, secrets={"KAFKA": "open sesame", "REGISTRY": "abc"})
     first = int(plane.now.timestamp() * 1_000_000)
     plane.let_pass(60)
@@ -102,7 +102,7 @@ def test_which_secrets_there_are_is_shown_and_when_each_was_set(plane: Plane) ->
     ]
 
 
-def test_when_a_secret_of_earlier_days_was_set_is_not_known(plane: Plane) -> None:
+def test_time_of_a_secret_from_an_earlier_version_is_unknown(plane: Plane) -> None:
     plane.deploy(query=QUERY, secrets=SESAME)
     with plane.context.database.writing() as connection:
         connection.exec_driver_sql("UPDATE secrets SET set_at = NULL")
@@ -132,7 +132,7 @@ def test_the_secrets_of_a_deleted_pipeline_are_gone(plane: Plane) -> None:
     [{"A B": "sesame"}, {"KAFKA": "sesame\0"}, {"KAFKA": 5}, {"KAFKA": "sesame" * 10_000}, {"": "sesame"}, "sesame"],
     ids=["no name", "null", "a number", "too long", "empty name", "no names"],
 )
-def test_what_cannot_be_a_secret_is_refused_and_not_repeated(plane: Plane, secrets: Any) -> None:
+def test_invalid_secret_is_refused_without_repeating_it(plane: Plane, secrets: Any) -> None:
     answer = put(plane, secrets=secrets)
 
     assert answer.status_code == 422

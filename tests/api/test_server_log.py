@@ -17,7 +17,7 @@ logging.getLogger("somebody.else").warning("trouble")
 """
 
 
-def test_who_did_what_is_written_down_with_its_time_and_without_the_chatter_of_others() -> None:
+def test_server_log_has_the_requester_and_time_of_each_change_and_no_library_messages() -> None:
     ended = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=120, check=True)
 
     lines = ended.stderr.splitlines()

@@ -64,7 +64,7 @@ def test_scripts_and_other_sites_do_not_get_at_the_cookie(browser: TestClient) -
 
 
 @pytest.mark.parametrize("token", ["", "wrong", TOKEN + " ", "x" * 513])
-def test_what_is_no_token_lets_nobody_in(browser: TestClient, token: str) -> None:
+def test_invalid_token_opens_no_session(browser: TestClient, token: str) -> None:
     answer = enter(browser, token)
 
     assert answer.status_code in (401, 422)
@@ -136,7 +136,7 @@ def test_a_session_ends_with_its_token_and_by_itself(plane: Plane, browser: Test
     assert refusal(browser.get("/api/v1/pipelines")) == (401, "auth.denied")
 
 
-def test_who_has_entered_is_who_asks(plane: Plane, browser: TestClient) -> None:
+def test_session_requests_have_the_name_of_its_token(plane: Plane, browser: TestClient) -> None:
     plane.run()
     enter(browser, plane.http.post("/api/v1/tokens", json={"name": "anna"}).json()["token"])
 

@@ -26,7 +26,7 @@ def test_defaults_are_those_of_the_reference_engine() -> None:
     assert settings.data_dir == Path("~/.local/share/arroyo").expanduser()
 
 
-def test_what_decides_about_jobs_and_leaks_is_as_the_settings_say() -> None:
+def test_settings_for_restarts_and_leaks_are_applied() -> None:
     settings = load({"ARROYO__PIPELINE__START_LIMIT": "7m", "ARROYO__SWEEP__KEPT_RUNS": "3"})
 
     policy = read_section(Policy, settings.pipeline, healthy=timedelta(seconds=1))

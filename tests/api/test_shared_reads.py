@@ -38,7 +38,7 @@ def test_three_hundred_requests_at_once_cost_one_read() -> None:
     assert store.asked == ["orders"]
 
 
-def test_who_asks_while_a_read_is_under_way_is_given_the_next_one() -> None:
+def test_request_during_a_shared_read_gets_the_next_one() -> None:
     async def story() -> list[Any]:
         first = asyncio.create_task(reads.read("orders", store.read))
         while not store.asked:

@@ -25,7 +25,7 @@ LATEST = {"start_from": "clicks=latest"}
         ("POST", "orders/plan", {"query": "SELECT 2"}),
     ],
 )
-def test_what_a_run_would_refuse_is_refused_and_nothing_is_changed(
+def test_start_position_that_a_run_would_refuse_is_refused_without_changes(
     running: Plane, method: str, path: str, body: dict[str, object]
 ) -> None:
     running.upgrade, running.refuses_starts = KEPT, True

@@ -26,7 +26,7 @@ def test_the_largest_pipeline_comes_first_with_what_its_savepoints_alone_take(pl
     assert shown["free_bytes"] == 2**60
 
 
-def test_what_may_go_is_what_a_sweep_would_remove_and_looking_removes_nothing(plane: Plane) -> None:
+def test_storage_report_lists_what_a_sweep_would_remove_without_removing_it(plane: Plane) -> None:
     pipeline = plane.deploy()
     planted = _plant(Path(pipeline["state_dir"]) / "logs" / "scratch-4000000" / "rows")
 

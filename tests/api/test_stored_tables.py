@@ -146,7 +146,7 @@ def test_a_table_that_is_made_anew_changes_a_pipeline_once_it_is_deployed_again(
     assert "'event_rate' = 7" in version_text(planned)
 
 
-def test_what_a_pipeline_or_a_table_uses_is_not_deleted(planned: Plane) -> None:
+def test_stored_table_in_use_cannot_be_deleted(planned: Plane) -> None:
     profile = ask(planned, "POST", "/connection_profiles", SHOP)
     table = ask(planned, "POST", "/connection_tables", {**ORDERS, "connection_profile_id": "shop"})
     planned.deploy("mine", "SELECT id FROM orders")
@@ -312,7 +312,7 @@ def at_once(*actions: Callable[[], object]) -> list[object]:
     return results
 
 
-def test_of_two_that_are_made_at_once_under_one_name_one_is_kept(plane: Plane) -> None:
+def test_only_one_of_two_simultaneous_tables_with_one_name_is_created(plane: Plane) -> None:
     def make(name: str) -> int:
         return plane.http.post("/api/v1/connection_profiles", json={**SHOP, "name": name}).status_code
 
@@ -341,7 +341,7 @@ def test_the_file_of_the_administrator_comes_first(planned: Plane) -> None:
     assert (profile["stored"], profile["id"], profile["config"]) == (False, "shop", {"bootstrap_servers": "file:9092"})
 
 
-def test_what_a_text_says_is_what_the_table_has_whatever_is_in_it(plane: Plane) -> None:
+def test_stored_table_equals_its_definition_whatever_it_contains(plane: Plane) -> None:
     schema = {"format": "json", "columns": "a TEXT"}
     for number, text in enumerate(["it's", '"', "\\", "-- x", "/*", "a\nb", "\u202e", "<script>", "$$", "\U0001f600"]):
         config = {"type": "source", "path": f"/in/{text}"}

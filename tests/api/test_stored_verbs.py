@@ -32,7 +32,7 @@ def test_a_connection_is_sent_with_a_secret_that_is_no_argument(
     assert json.loads(body) == {"name": "shop", "connector": "kafka", "config": config}
 
 
-def test_what_a_test_says_last_is_said_and_is_the_exit_code(
+def test_last_result_of_a_connection_test_is_printed_and_sets_the_exit_code(
     server: StandInServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = {"error": True, "done": True, "message": "it is away", "hint": "start it"}
@@ -84,7 +84,7 @@ CREATE TABLE "o" (
         ("tables", "create", "o", "--connector", "kafka", "--secret-option", "a=/nowhere"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_before_anybody_is_asked(
+def test_invalid_definition_is_refused_before_a_request_is_sent(
     server: StandInServer, arguments: tuple[str, ...]
 ) -> None:
     assert run(server, *arguments) == 2

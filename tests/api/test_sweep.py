@@ -145,7 +145,7 @@ def test_files_of_a_deleted_pipeline_go_unless_a_process_is_at_work_there(old_pl
     lock.close()
 
 
-def test_what_goes_by_itself_while_it_is_looked_at_is_passed_over(
+def test_file_that_disappears_during_a_sweep_is_ignored(
     old_plane: Plane, gone_pid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A driver removes its scratch directory when it ends, and a deletion the files of its pipeline."""
@@ -264,7 +264,7 @@ def test_the_log_says_who_had_what_removed(old_plane: Plane, gone_pid: int, capl
     assert caplog.messages == [f"sweep by admin: scratch {logs / f'scratch-{gone_pid}'}: process {gone_pid} is no more"]
 
 
-def test_what_cannot_be_removed_is_left_to_the_next_time(
+def test_file_that_cannot_be_removed_is_left_for_the_next_sweep(
     old_plane: Plane, gone_pid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = old_plane.context.directory.state(old_plane.deploy()["id"]) / "logs"

@@ -72,7 +72,7 @@ def test_the_answer_to_a_deployment_has_them_beside_the_graph(plane: Plane) -> N
     assert plane.get("/pipelines/orders")["tables"] == [table]
 
 
-def test_of_a_version_that_was_planned_before_they_were_told_nothing_is_said(plane: Plane) -> None:
+def test_version_from_before_table_locations_reports_none(plane: Plane) -> None:
     plane.deploy(query="SELECT 1")
 
     assert plane.get("/pipelines/orders")["tables"] is None

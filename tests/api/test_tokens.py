@@ -119,7 +119,7 @@ def test_a_token_that_does_not_exist_cannot_be_revoked(plane: Plane) -> None:
 @pytest.mark.parametrize(
     "body", [{"name": "admin"}, {"name": ""}, {"name": "a b"}, {"name": "x", "expires_at": to_micros(T0)}, {}]
 )
-def test_what_cannot_be_a_token_is_refused(plane: Plane, body: dict[str, Any]) -> None:
+def test_invalid_token_name_is_refused(plane: Plane, body: dict[str, Any]) -> None:
     assert plane.http.post("/api/v1/tokens", json=body).status_code == 422
     assert listed(plane) == []
 

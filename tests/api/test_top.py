@@ -53,7 +53,7 @@ def test_the_worst_are_first() -> None:
     assert names(ordered(ROWS, "worst", is_reversed=False)) == ["broken", "slow", "fast", "new", "idle"]
 
 
-def test_what_is_unknown_is_last_in_both_directions() -> None:
+def test_unknown_values_sort_last_in_both_directions() -> None:
     assert names(ordered(ROWS, "lag", is_reversed=False)) == ["slow", "fast", "broken", "idle", "new"]
     assert names(ordered(ROWS, "lag", is_reversed=True)) == ["fast", "slow", "broken", "idle", "new"]
 
@@ -111,7 +111,7 @@ def test_rows_stay_while_the_control_plane_is_away() -> None:
     assert back.away_since is None
 
 
-def test_nothing_is_drawn_before_the_first_answer() -> None:
+def test_top_draws_nothing_before_the_first_response() -> None:
     with pytest.raises(UnreachableError):
         Watch(Client("http://127.0.0.1:1", "t")).refreshed(View((), "worst"))
 

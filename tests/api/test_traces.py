@@ -112,7 +112,7 @@ def test_a_start_that_no_deployment_has_asked_for_is_a_trace_of_its_own(
     assert start_of_the_newest_run(plane, spans).parent is None
 
 
-def test_of_two_deployments_the_newer_one_has_the_start(plane: Plane, spans: list[Span]) -> None:
+def test_start_span_belongs_to_the_newer_of_two_deployments(plane: Plane, spans: list[Span]) -> None:
     plane.run()
     plane.deploy(query="SELECT 2")
     plane.let_pass(1)
@@ -265,7 +265,7 @@ def test_spans_are_sent_to_the_collector_that_is_named(
     assert [span.name for span in sent.resource_spans[0].scope_spans[0].spans] == ["epoch"]
 
 
-def test_what_traces_need_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_package_that_traces_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     monkeypatch.delitem(sys.modules, "engine.control.traces.otel")
 

@@ -56,7 +56,7 @@ def test_a_query_that_keeps_the_state_is_deployed_without_a_word(running: Plane)
     assert not running.runner.launched[-1].force
 
 
-def test_one_that_cannot_take_it_over_is_refused_with_the_plan_and_changes_nothing(running: Plane) -> None:
+def test_upgrade_that_cannot_take_over_the_state_is_refused_with_its_plan(running: Plane) -> None:
     running.upgrade = REFUSED
 
     status, text = redeploy(running)
@@ -138,7 +138,7 @@ def test_an_event_says_which_plan_was_accepted_that_loses_something(running: Pla
     assert event["details"].startswith(LOSES.text)
 
 
-def test_who_never_wants_an_upgrade_is_refused_as_before(running: Plane) -> None:
+def test_deployment_with_upgrade_never_is_refused_for_a_changed_plan(running: Plane) -> None:
     running.upgrade = KEPT
 
     assert redeploy(running, upgrade="never")[0] == 409
@@ -311,9 +311,7 @@ def test_a_state_that_is_saved_at_rest_is_of_the_version_whose_objects_it_has(pl
     assert (saved["state"], saved["version"]) == ("completed", 1)
 
 
-def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
-    running: Plane, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_impossible_auto_rollback_is_explained_in_one_event(running: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_for_good(running, monkeypatch)
     auto_rollback.resume(running.context)
 
@@ -324,7 +322,7 @@ def test_one_that_cannot_go_back_says_why_in_its_events_and_only_once(
     assert "files of it are gone" in told[0]["message"]
 
 
-def test_one_that_cannot_go_back_says_why_wherever_the_pipeline_is_shown(
+def test_impossible_auto_rollback_is_explained_wherever_the_pipeline_is_shown(
     running: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_for_good(running, monkeypatch)
@@ -362,7 +360,7 @@ def test_why_a_version_could_not_go_back_is_over_once_another_one_runs(
         assert shown["not_undone"] is None
 
 
-def test_one_that_has_committed_an_epoch_fails_as_what_it_is(running: Plane) -> None:
+def test_upgrade_that_failed_after_an_epoch_is_not_rolled_back(running: Plane) -> None:
     running.call("heartbeat", {"state": "running", "reports": [report(7, 6)]})
     running.upgrade = KEPT
     redeploy(running)
@@ -399,7 +397,7 @@ def test_a_savepoint_before_a_version_that_is_replaced_before_it_runs_is_called_
     assert "version 2 was replaced before it ran" in str(stored["before version 2"]["failure_message"])
 
 
-def test_one_that_its_driver_has_taken_stays_whatever_comes_after(running: Plane) -> None:
+def test_upgrade_that_the_driver_has_confirmed_is_final(running: Plane) -> None:
     running.upgrade = KEPT
     redeploy(running)
     running.settle()
@@ -436,7 +434,7 @@ def test_the_state_of_a_job_at_rest_is_saved_before_another_query_starts_on_it(r
 
 @pytest.mark.parametrize("dry_run", ["true", "false"])
 @pytest.mark.parametrize("query", ["SELECT 1", "SELECT 2"])
-def test_what_is_no_id_of_a_plan_is_no_acceptance(running: Plane, query: str, dry_run: str) -> None:
+def test_malformed_plan_id_is_not_accepted(running: Plane, query: str, dry_run: str) -> None:
     running.upgrade = KEPT
     path = f"/api/v1/pipelines/by-name/orders?dry_run={dry_run}"
 

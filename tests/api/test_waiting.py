@@ -155,7 +155,7 @@ def test_a_savepoint_is_waited_for_over_a_restart_of_the_control_plane_and_no_lo
         (["deploy", "{script}", "--key", "a\nb"], "is not an idempotency key"),
     ],
 )
-def test_what_could_only_be_passed_over_is_refused_and_nothing_is_sent(
+def test_options_without_effect_are_refused_before_a_request(
     arguments: list[str], complaint: str, server: StandInServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "orders.sql"

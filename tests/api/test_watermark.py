@@ -34,7 +34,7 @@ def test_an_instant_may_be_spelt_in_several_ways(plane: Plane, past: str) -> Non
     assert (answer["passed"], answer["watermark"], answer["sources"]) == (True, HALF_PAST, {"clicks": HALF_PAST})
 
 
-def test_what_is_no_instant_is_refused(plane: Plane) -> None:
+def test_invalid_instant_is_refused(plane: Plane) -> None:
     plane.run()
 
     assert plane.http.get(f"/api/v1{PATH}?past=soon").json()["code"] == "request.invalid"
@@ -76,7 +76,7 @@ def test_the_answer_waits_until_the_watermark_has_passed(plane: Plane) -> None:
     assert (answer["passed"], answer["epoch"]) == (True, 2)
 
 
-def test_who_is_let_in_no_more_while_waiting_is_given_no_answer(plane: Plane) -> None:
+def test_waiter_whose_token_was_revoked_gets_no_response(plane: Plane) -> None:
     plane.run()
     token = plane.http.post("/api/v1/tokens", json={"name": "guest"}).json()["token"]
     asked = f"/api/v1{PATH}?past={HALF_PAST}&timeout_seconds=30&dag_id=d&run_id=r"

@@ -42,7 +42,7 @@ def test_the_page_names_no_other_host_and_lets_no_script_stand_in_it(plane: Plan
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2Findex.html", "%2e%2e%2fpackage.json", "index.html", "."])
-def test_nothing_but_what_was_built_is_served(plane: Plane, name: str) -> None:
+def test_only_built_files_are_served(plane: Plane, name: str) -> None:
     assert plane.http.get(f"/assets/{name}").status_code in (200, 404)
     assert plane.http.get(f"/assets/{name}").status_code == 404 or name == "."
 
@@ -53,7 +53,7 @@ def test_the_page_is_small() -> None:
     assert sum(sizes.values()) < BUDGET, sizes
 
 
-def test_what_can_be_is_sent_compressed(plane: Plane) -> None:
+def test_files_of_the_page_are_compressed(plane: Plane) -> None:
     page = plane.http.get("/", headers={"Accept-Encoding": "gzip"})
 
     assert page.headers["content-encoding"] == "gzip"

@@ -82,7 +82,7 @@ def test_dead_letters_come_with_a_script_that_reads_them_again(written: Plane, t
     assert str(tmp_path / "rejected") in shown["replay"]
 
 
-def test_what_is_not_in_files_and_what_is_no_sink_is_refused(written: Plane) -> None:
+def test_output_of_a_sink_without_files_is_refused(written: Plane) -> None:
     def refused(table: str) -> tuple[int, str]:
         answer = written.http.get(f"/api/v1/pipelines/orders/written/{table}")
         return answer.status_code, answer.json()["code"]
@@ -91,7 +91,7 @@ def test_what_is_not_in_files_and_what_is_no_sink_is_refused(written: Plane) -> 
     assert refused("orders") == (404, "pipeline.no_such_sink")
 
 
-def test_of_many_files_the_newest_rows_are_read_and_no_more(tmp_path: Path) -> None:
+def test_only_the_newest_rows_of_many_files_are_read(tmp_path: Path) -> None:
     import os
 
     for number in range(5):
@@ -124,7 +124,7 @@ LONG = '{"n": 0, "text": "' + "x" * 1024 * 1024 + '"}\n'
         ({"b.json": LONG, "c.json": '{"n": 3}\n'}, [3], "the newest row of b.json is longer than 1 MiB"),
     ],
 )
-def test_what_cannot_be_shown_is_named_and_nothing_before_it_is_taken_for_the_newest(
+def test_unreadable_file_is_named_and_older_rows_are_not_shown_as_newest(
     written: Plane, tmp_path: Path, after: dict[str, str], rows: list[int], left_out: str | None
 ) -> None:
     import os
@@ -201,7 +201,7 @@ def test_a_large_group_of_rows_is_decoded_some_at_a_time(
     assert 0 < (pool.max_memory() or 0) < 10_000_000  # of 54,000,000, and of 240,000,000
 
 
-def test_of_wide_rows_a_megabyte_is_enough(tmp_path: Path) -> None:
+def test_wide_rows_are_limited_to_a_megabyte(tmp_path: Path) -> None:
     import os
 
     for number in range(3):

@@ -56,9 +56,7 @@ def test_a_later_release_stands_above_the_earlier_one(project: Path) -> None:
         ("README.md", "0.1.0", "there is nothing to release"),
     ],
 )
-def test_what_cannot_be_released_leaves_everything_as_it_is(
-    project: Path, name: str, version: str, complaint: str
-) -> None:
+def test_impossible_release_changes_no_file(project: Path, name: str, version: str, complaint: str) -> None:
     add(project, name, "Something.\n")
     with pytest.raises(ValueError, match=complaint):
         release(project, version, DAY)

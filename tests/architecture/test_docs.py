@@ -70,7 +70,7 @@ def test_intervals_are_written_in_their_largest_whole_unit(seconds: float, text:
     assert spell_default(timedelta(seconds=seconds)) == f"`{text}`"
 
 
-def test_what_runs_code_or_reads_files_behind_our_back_is_refused() -> None:
+def test_docs_extension_that_runs_code_or_reads_files_is_refused() -> None:
     events, features = read_features((ROOT / "engine" / "docs" / "features.sql").read_text())
     never = [feature for feature in features if feature.group == "Never"]
 

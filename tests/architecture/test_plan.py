@@ -45,12 +45,12 @@ def test_every_relation_has_a_lowering(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_of_every_relation_it_is_known_what_it_reads(name: str) -> None:
+def test_every_relation_declares_what_it_reads(name: str) -> None:
     assert name in cases_of(inspect.getsource(reads), "read_by")
 
 
 @pytest.mark.parametrize("name", sorted({*NODES} - MADE_AFTER_THE_RULES))
-def test_of_every_relation_it_is_known_where_its_columns_come_from(name: str) -> None:
+def test_every_relation_declares_where_its_columns_come_from(name: str) -> None:
     assert name in cases_of(inspect.getsource(column_lineage), "_read")
 
 

@@ -44,7 +44,7 @@ def test_every_query_of_nexmark_is_there_but_none_twice() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=list(QUERIES))
-def test_it_compiles_in_our_dialect_with_the_columns_it_says(query: Query, few: Events) -> None:
+def test_nexmark_query_compiles_with_the_declared_columns(query: Query, few: Events) -> None:
     program = compile_script(script([query], few.turn(query.name, query.tables)))
 
     columns = program.parts.writes[0].input.schema.names
@@ -75,7 +75,7 @@ def test_the_second_column_of_windows_is_an_instant() -> None:
     assert all(query.kinds.startswith("ts ts ") for query in QUERIES.values() if query.is_windowed)
 
 
-def test_what_a_peer_leaves_out_has_a_reason() -> None:
+def test_omission_of_a_peer_has_a_reason() -> None:
     left_out = [query.left_out_of(peer) for query in QUERIES.values() for peer in DIALECTS]
 
     reasons = [query.reason for query in left_out if query is not None]
@@ -106,7 +106,7 @@ def test_a_wrong_answer_is_told_and_so_is_an_empty_one(few: Events) -> None:
     assert fault(query, "ours", [], [], few) == "the query finds nothing"
 
 
-def test_of_spark_only_windows_count_that_its_last_watermark_closes(few: Events) -> None:
+def test_only_windows_closed_by_the_last_watermark_of_spark_count(few: Events) -> None:
     query = QUERIES["q7"]
     early, late = (["2024-01-01T00:00:00", f"2024-01-01T{hour}:00:10", 1, 1] for hour in ("00", "23"))
 

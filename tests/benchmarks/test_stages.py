@@ -42,7 +42,7 @@ def test_the_innermost_call_of_python_that_says_anything_decides(frames: list[st
         ([], ELSE),
     ],
 )
-def test_what_java_does_outside_of_tasks_is_planning(frames: list[str], stage: str) -> None:
+def test_cpu_of_the_jvm_outside_of_tasks_counts_as_planning(frames: list[str], stage: str) -> None:
     assert of_java(frames) == stage
     assert stage in {*STAGES, ELSE}
 

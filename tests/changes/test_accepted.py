@@ -19,7 +19,7 @@ class Planned:
 
 
 @pytest.mark.parametrize("accepted", [None, "88aa", "3f0c"])
-def test_what_loses_nothing_needs_no_acceptance(accepted: str | None) -> None:
+def test_upgrade_without_loss_needs_no_acceptance(accepted: str | None) -> None:
     assert why_not(Planned("88aa", loses_nothing=True), accepted, "", WORDING) is None
 
 
@@ -36,7 +36,7 @@ def test_another_id_accepts_nothing_and_the_right_one_is_said(accepted: str | No
     assert refused.hint == "--accept-loss 88aa accepts all that this plan says is lost"
 
 
-def test_what_is_refused_is_not_done_whoever_accepts_it() -> None:
+def test_refused_upgrade_stays_refused_despite_acceptance() -> None:
     refused = why_not(Planned("99bb", is_refused=True), "99bb", "tumble is refused", WORDING)
 
     assert refused is not None

@@ -156,7 +156,9 @@ def test_a_filter_in_front_of_the_state_is_refused_until_somebody_lets_old_rows_
         (DEDUPE, "at DESC", "at", "+ ORDER BY at NULLS"),
     ],
 )
-def test_what_a_state_keeps_is_not_changed_yet(script: str, old: str, new: str, words: str) -> None:
+def test_changed_setting_of_a_state_is_refused_unless_the_state_is_reset(
+    script: str, old: str, new: str, words: str
+) -> None:
     after = script.replace(old, new)
     after = after if "page, place" not in new else after.replace("SELECT user, n, row", "SELECT user, n, page, row")
     refused = plan(script, after)
@@ -221,7 +223,7 @@ def test_another_time_to_live_keeps_the_state_and_is_said(script: str) -> None:
     assert changes(upgrade, "sink") == [Change.SAME]
 
 
-def test_of_two_operators_of_one_meaning_each_finds_the_one_with_its_rows() -> None:
+def test_two_equal_operators_are_matched_by_their_input_rows() -> None:
     other = TUMBLE.replace("INTO counts", "INTO others").replace("FROM clicks", "FROM clicks WHERE n > 3")
 
     assert plan(other, TUMBLE + other).kept == {1: 0}
@@ -233,7 +235,7 @@ NESTED = """INSERT INTO changes SELECT c, count(*) AS n, max(user) AS least
   FROM (SELECT user, count(*) AS c FROM clicks GROUP BY user) GROUP BY c;\n"""
 
 
-def test_nothing_goes_on_above_what_begins_anew() -> None:
+def test_operators_above_a_reset_operator_are_reset() -> None:
     outer, inner = (operator.id for operator in program(NESTED).operators)
 
     assert changes(plan(NESTED, NESTED, reset=[inner])) == [Change.REFUSED, Change.STATE_DROPPED]
@@ -241,7 +243,7 @@ def test_nothing_goes_on_above_what_begins_anew() -> None:
     assert changes(plan(NESTED, NESTED, reset=[inner, outer])) == [Change.STATE_DROPPED] * 2
 
 
-def test_nothing_begins_above_changes_of_rows_that_it_has_never_had() -> None:
+def test_operator_cannot_start_empty_above_changelog_rows_with_history() -> None:
     outer, inner = (operator.id for operator in program(NESTED).operators)
     anew = plan(NESTED, NESTED, reset=[outer])
 
@@ -313,9 +315,7 @@ def test_the_code_of_functions_counts_below_a_state_and_not_above_it(
         ("count(*)", "count(*) + 1", False),
     ],
 )
-def test_what_is_computed_in_python_behind_a_window_is_a_matter_of_the_order_of_its_state(
-    read: str, called: str, is_python: bool
-) -> None:
+def test_python_code_behind_a_window_depends_on_the_order_of_its_state(read: str, called: str, is_python: bool) -> None:
     # Spark would keep the sum before what such a function reads
     plain, with_call = TUMBLE.replace("count(*)", read), TUMBLE.replace("count(*)", called)
 
@@ -325,7 +325,7 @@ def test_what_is_computed_in_python_behind_a_window_is_a_matter_of_the_order_of_
     ]
 
 
-def test_one_aggregate_has_no_order_and_code_behind_a_window_may_change() -> None:
+def test_single_aggregate_has_no_order_and_code_behind_a_window_may_change() -> None:
     one, two = (
         script.replace("count(*)", "half(count(*))") for script in (TUMBLE.replace(", sum(n) AS s", ""), TUMBLE)
     )

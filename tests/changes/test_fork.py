@@ -57,7 +57,7 @@ def test_state_is_kept_as_in_an_upgrade_and_sinks_begin_anew() -> None:
     assert plan.kept == {0: 0}
 
 
-def test_what_an_upgrade_refuses_of_the_state_a_fork_refuses_too() -> None:
+def test_fork_refuses_the_same_states_as_an_upgrade() -> None:
     before = script(FILE.format("/x/a"))
     after = script(FILE.format("/x/b"), COUNTS.replace("1 second", "2 seconds"))
 

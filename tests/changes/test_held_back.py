@@ -46,7 +46,7 @@ def test_open_windows_are_held_back_by_choice_and_their_rows_are_a_loss(script: 
         "SELECT w, user, c, s + row_number() OVER (PARTITION BY w ORDER BY m) AS s FROM ({})",
     ],
 )
-def test_what_would_make_something_of_null_is_refused_unless_windows_are_held_back(above: str) -> None:
+def test_new_aggregate_under_a_computation_is_refused_unless_windows_are_suppressed(above: str) -> None:
     select = TUMBLE.removeprefix("INSERT INTO counts ").removesuffix(";\n")
     before = f"INSERT INTO counts SELECT w, user, c, s FROM ({select});"
     after = f"INSERT INTO counts {above.format(further(select))};"
@@ -67,15 +67,15 @@ def test_what_would_make_something_of_null_is_refused_unless_windows_are_held_ba
         (TUMBLE, TUMBLE.replace("1 minute", "2 minutes")),
     ],
 )
-def test_what_has_no_null_to_show_cannot_be_held_back(before: str, after: str) -> None:
+def test_windows_without_null_cannot_be_suppressed(before: str, after: str) -> None:
     with pytest.raises(UnknownSubjectError, match="no open windows that would show NULL"):
         plan(before, after, hold_back=[operator(before)])
 
 
-def test_who_holds_back_what_is_not_there_is_told_so() -> None:
+def test_suppressing_windows_of_an_unknown_operator_is_refused() -> None:
     with pytest.raises(UnknownSubjectError, match="--hold-back nothing"):
         plan(TUMBLE, further(TUMBLE), hold_back=["nothing"])
 
 
-def test_what_cannot_be_migrated_is_refused_all_the_same() -> None:
+def test_impossible_migration_is_refused_despite_suppression() -> None:
     assert changes(plan(SESSION, further(SESSION), hold_back=[operator(SESSION)])) == [Change.REFUSED]

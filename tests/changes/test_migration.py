@@ -74,7 +74,7 @@ def test_the_plan_is_another_one_where_it_is_done_in_another_way() -> None:
         ("sum(n) AS s", "CASE WHEN max(n) > 5 THEN 'high' ELSE 'low' END AS s", "something else is made of its new"),
     ],
 )
-def test_what_would_make_something_of_a_value_that_is_not_known_is_refused(old: str, new: str, words: str) -> None:
+def test_computation_with_an_unknown_value_is_refused(old: str, new: str, words: str) -> None:
     refused = plan(TUMBLE, TUMBLE.replace(old, new))
 
     assert operator(refused).change is Change.REFUSED
@@ -91,7 +91,7 @@ def test_what_would_make_something_of_a_value_that_is_not_known_is_refused(old: 
         ("c", "c, CAST(m AS TEXT) AS m", "", ""),
     ],
 )
-def test_it_matters_what_stands_above_a_window(before: str, after: str, behind: str, words: str) -> None:
+def test_migration_depends_on_the_operators_above_a_window(before: str, after: str, behind: str, words: str) -> None:
     old = WIDE.format(columns=before, calls="count(*) AS c", behind="")
     new = WIDE.format(columns=after, calls="count(*) AS c, max(n) AS m", behind=behind)
 

@@ -130,7 +130,7 @@ def test_rows_that_come_to_a_copy_must_be_those_that_it_has_had() -> None:
     assert accepted.kept == {0: 0, 1: 0}
 
 
-def test_what_a_sink_gets_beside_the_rows_that_it_has_had_begins_with_nothing() -> None:
+def test_new_branch_of_a_sink_starts_empty() -> None:
     query = UPDATING["aggregate"]
 
     plan = compare(program(script(query, "k", "k")), program(script(query, "k", "k + 1", ("first", "first"))))

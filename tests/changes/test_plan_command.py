@@ -57,7 +57,7 @@ def test_a_state_that_is_kept_is_no_failure(new: Path, tmp_path: Path, capsys: p
     assert sorted(state.rglob("*")) == before
 
 
-def test_what_is_refused_ends_with_two_and_may_be_allowed(
+def test_refused_plan_exits_with_2_and_can_be_accepted(
     new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = keep(tmp_path)

@@ -89,7 +89,7 @@ def test_a_registry_to_which_nobody_may_connect_is_refused(registry: Stub, monke
     assert of_sink(registry.url, "user, n").change is Change.REFUSED
 
 
-def test_it_is_not_asked_about_columns_that_stay(registry: Stub) -> None:
+def test_registry_is_not_queried_for_unchanged_columns(registry: Stub) -> None:
     assert of_sink(registry.url, "upper(user) AS user").change is Change.RESTART
     assert registry.requests == []
 

@@ -65,7 +65,7 @@ def test_a_source_that_cannot_be_read_again_is_refused_by_name(source: str, reas
         program(f"CREATE TABLE clicks (n BIGINT) WITH ({LINES});", "INSERT INTO out SELECT n FROM clicks;"),
     ],
 )
-def test_what_can_be_read_again_is_not(read: Program) -> None:
+def test_sources_that_can_be_read_again_are_not_refused(read: Program) -> None:
     refuse_unrepeatable(read)
 
 
@@ -89,7 +89,7 @@ def test_no_script_can_name_the_sink_of_rehearsals() -> None:
     assert "there is no connector 'rehearsal'" in str(refused.value)
 
 
-def test_what_may_differ_by_itself_is_named() -> None:
+def test_rehearsal_names_nondeterministic_columns() -> None:
     udf = UdfFile("f.py", "from engine.udf import udf\n\n@udf\ndef tell(n: int) -> int:\n    return n\n")
     lookup = (
         "CREATE TABLE users (id BIGINT PRIMARY KEY, name TEXT) WITH "
@@ -151,7 +151,7 @@ def test_a_report_is_shown_as_text_and_as_json() -> None:
         (SinkDifference("a", 5, 6, only_new=1), True),
     ],
 )
-def test_what_a_reader_would_see_is_a_difference(sink: SinkDifference, differs: bool) -> None:
+def test_difference_visible_to_a_reader_is_reported(sink: SinkDifference, differs: bool) -> None:
     assert report(sink).differs is differs
     assert ("no row differs" in to_text(report(sink))) is not differs
 

@@ -60,7 +60,7 @@ def test_other_code_would_take_back_other_values_than_came() -> None:
     assert changes(compare(before, after, keep_state=names)) == [Change.REFUSED]
 
 
-def test_what_stands_above_changes_of_rows_that_were_kept_by_consent_takes_back_what_it_had() -> None:
+def test_operators_above_accepted_changelog_rows_retract_their_previous_rows() -> None:
     """The operator below gives out and takes back the results that it has, whatever rows these are of."""
     before = program(script("aggregate of an aggregate", ""))
     after = program(script("aggregate of an aggregate", "").replace("FROM clicks", "FROM clicks WHERE n > 3"))

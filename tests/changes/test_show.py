@@ -73,7 +73,7 @@ def test_a_plan_without_changes_says_so() -> None:
     assert show(UpgradePlan("f", "f", (Verdict("source", "a", Change.SAME),), {})).endswith(": nothing changes\n")
 
 
-def test_how_much_is_kept_stands_below_and_is_no_part_of_the_id() -> None:
+def test_amount_of_state_is_shown_but_not_part_of_the_plan_id() -> None:
     twin = Verdict("operator", "tumble-5f5f5f5f", Change.STATE_DROPPED, loses=True)
     plan = replace(PLAN, verdicts=(KEPT, twin, Verdict("operator", "hop-1", Change.STATE_NEW), NEW))
     figures = {"tumble-7cae092f": StateFigures(1204, 86311), "tumble-5f5f5f5f": StateFigures(None, 5)}

@@ -250,7 +250,7 @@ def test_an_aggregate_tells_of_all_its_rows_where_another_condition_is_behind_it
     assert having.retold.keys() == {0}
 
 
-def test_what_the_old_condition_has_let_out_is_said_in_the_columns_of_the_new_aggregate() -> None:
+def test_old_condition_is_expressed_in_the_columns_of_the_new_aggregate() -> None:
     old = f"{SOURCE}{CHANGES}{GROUPS} HAVING sum(n) > 3"
     new = old.replace("count(*) AS c, sum(n) AS n", "sum(n) AS n, count(*) AS c").replace("sum(n) > 3", "count(*) > 3")
 

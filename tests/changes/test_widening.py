@@ -87,7 +87,7 @@ def test_a_condition_over_wider_numbers_lets_the_same_rows_pass() -> None:
     assert plan.loses_nothing
 
 
-def test_where_null_may_stand_by_now_nothing_changes_and_it_is_not_so_the_other_way_round() -> None:
+def test_column_that_becomes_nullable_changes_nothing_but_not_the_reverse() -> None:
     allowed, refused = widened(TUMBLE, "BIGINT NOT NULL", "BIGINT"), widened(TUMBLE, "BIGINT", "BIGINT NOT NULL")
 
     assert (changes(allowed), changes(allowed, "source")) == ([Change.STATE_KEPT], [Change.RESTART])
@@ -143,9 +143,7 @@ def test_a_cast_that_is_not_only_wider_is_another_aggregate(old: str, new: str) 
         (NUMBERS.format(key="user", call="avg(n)", where=""), ("DECIMAL(6, 2)", "DECIMAL(12, 2)"), "a mean of so wide"),
     ],
 )
-def test_what_cannot_be_moved_to_wider_numbers_is_refused_by_name(
-    script: str, kinds: tuple[str, str], words: str
-) -> None:
+def test_operator_that_cannot_be_widened_is_refused_by_name(script: str, kinds: tuple[str, str], words: str) -> None:
     plan = widened(script, *kinds)
 
     assert changes(plan) == [Change.REFUSED]
@@ -174,7 +172,7 @@ def test_an_updating_aggregate_knows_what_its_aggregates_were_before() -> None:
         (JOINED, ("INT", "BIGINT"), (("", "i32"), ("", "i32"), ("i32", ""), ("i32", ""))),
     ],
 )
-def test_what_is_known_by_hashes_goes_on_with_the_types_that_they_were_made_of(
+def test_state_keyed_by_hashes_keeps_its_original_types(
     script: str, kinds: tuple[str, str], widened_types: tuple[tuple[str, ...], ...]
 ) -> None:
     plan = widened(script, *kinds)
@@ -215,7 +213,7 @@ SAYS_WIDTHS = {
 
 
 @pytest.mark.parametrize("script", SAYS_WIDTHS.values(), ids=SAYS_WIDTHS)
-def test_what_is_spelled_the_same_and_says_something_else_of_wider_numbers_does_not_go_on(script: str) -> None:
+def test_equal_text_with_another_meaning_for_wider_types_is_not_taken_over(script: str) -> None:
     assert changes(widened(script)) == [Change.REFUSED]
     assert changes(widened(script, "INT", "INT")) == [Change.SAME]
 
@@ -229,7 +227,7 @@ def test_an_aggregate_that_is_spelled_the_same_and_is_another_one_of_wider_numbe
     assert changes(plan, "sink") == [Change.RESTART]
 
 
-def test_of_two_that_mean_the_same_each_becomes_wider_as_the_one_of_its_own_sink() -> None:
+def test_two_equal_operators_are_widened_by_their_own_sinks() -> None:
     branch = "INSERT INTO {sink} SELECT {calls} FROM clicks GROUP BY hop('5 minutes', '10 minutes'), user;\n"
     tables = "".join(f"CREATE TABLE {sink} WITH (connector = 'blackhole');\n" for sink in ("one", "other"))
     extremes = {"one": "max(n) AS hi, count(*) AS c", "other": "count(*) AS c, min(n) AS lo, max(n) AS hi"}

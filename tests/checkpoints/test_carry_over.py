@@ -182,7 +182,7 @@ def test_all_others_begin_empty_at_the_version_of_the_epoch(tmp_path: Path) -> N
     assert spark_log.operators_of(paths.checkpoint) == ("stateStoreSave", "session")
 
 
-def test_what_was_moved_looks_for_its_schemas_where_it_is(tmp_path: Path) -> None:
+def test_moved_state_finds_its_schemas_in_the_new_location(tmp_path: Path) -> None:
     paths = old_state(tmp_path, [WINDOWS, JOIN], ["clicks"])
 
     carry_over(paths, skeleton(tmp_path, [JOIN, WINDOWS, SESSION], ["clicks"]), {0: 1, 1: 0}, NEW)
@@ -266,7 +266,7 @@ def test_a_table_may_be_read_anew(tmp_path: Path) -> None:
     assert not (paths.watermarks / "notes_of_orders").exists()
 
 
-def test_of_two_at_one_place_that_counts_by_which_fewer_rows_are_late(tmp_path: Path) -> None:
+def test_source_with_fewer_late_rows_decides_for_two_at_one_location(tmp_path: Path) -> None:
     paths = old_state(tmp_path, [WINDOWS], ["clicks", "clicks"])
     Checkpoint(paths.checkpoint, [WINDOWS]).plan(6, at("clicks", 7, 30), at("clicks", 7, 20))
 
@@ -327,7 +327,7 @@ def test_before_its_first_epoch_is_committed_a_query_has_nothing_to_lose(tmp_pat
         ([], "operator 0 is to keep the state of 0, and there is none"),
     ],
 )
-def test_what_has_another_form_is_not_kept(tmp_path: Path, operators: Sequence[Operator], message: str) -> None:
+def test_state_in_another_form_is_not_taken_over(tmp_path: Path, operators: Sequence[Operator], message: str) -> None:
     paths = old_state(tmp_path, [WINDOWS], ["clicks"])
 
     with pytest.raises(StateNotKeptError, match=message):
@@ -379,7 +379,7 @@ def test_a_damaged_state_is_named_before_anything_is_done(tmp_path: Path) -> Non
         carry_over(paths, skeleton(tmp_path, [WINDOWS], ["clicks"]), {0: 0}, NEW)
 
 
-def test_it_can_be_done_again_at_once_and_be_saved(tmp_path: Path) -> None:
+def test_carry_over_can_be_repeated_immediately_and_saved(tmp_path: Path) -> None:
     paths = old_state(tmp_path, [WINDOWS], ["clicks"])
     carry_over(paths, skeleton(tmp_path, [SESSION, WINDOWS], ["fresh", "clicks"]), {1: 0}, NEW)
 

@@ -170,7 +170,7 @@ def test_windows_that_are_open_are_whole_behind_a_filter_and_beside_a_new_branch
     )
 
 
-def test_what_keeps_changing_is_kept_under_other_numbers_beside_a_new_sink(pipeline: Pipeline) -> None:
+def test_updating_state_is_taken_over_beside_a_new_sink(pipeline: Pipeline) -> None:
     pipeline = replace(pipeline, parallelism=2)
     pipeline.run(JOINED + TOTALS + COUNTS, LAST)
 

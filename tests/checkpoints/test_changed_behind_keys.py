@@ -30,7 +30,7 @@ def written(story: Pipeline) -> dict[int, tuple[int, int]]:
     return {int(str(row["g"])): (int(str(row["n"])), int(str(row["s"]))) for row in rows}
 
 
-def test_what_is_to_be_forgotten_sooner_begins_anew(pipeline: Pipeline) -> None:
+def test_state_with_a_shorter_ttl_starts_empty(pipeline: Pipeline) -> None:
     """Numbers are minutes, so the groups 0 to 7 come twice, sixteen minutes apart."""
     pipeline.run(script(pipeline, "1 hour"), LAST)
 
@@ -39,7 +39,7 @@ def test_what_is_to_be_forgotten_sooner_begins_anew(pipeline: Pipeline) -> None:
     assert {g: row for g, row in written(pipeline).items() if g < 8} == {g: (1, g + 16) for g in range(8)}
 
 
-def test_what_is_to_be_kept_longer_is_kept(pipeline: Pipeline) -> None:
+def test_state_with_a_longer_ttl_is_taken_over(pipeline: Pipeline) -> None:
     pipeline.run(script(pipeline, "10 minutes"), LAST)
 
     upgrade(pipeline, script(pipeline, "1 hour"))

@@ -48,7 +48,7 @@ def test_the_same_query_goes_on_in_the_same_history_with_a_new_generation(paths:
     assert second.generation == first.generation + 1
 
 
-def test_what_a_run_has_left_that_was_killed_in_a_take_over_goes_with_the_next(paths: StatePaths) -> None:
+def test_leftovers_of_a_run_killed_during_a_take_over_are_removed_by_the_next(paths: StatePaths) -> None:
     left = paths.logs / "skeleton-abc" / "checkpoint"
     left.mkdir(parents=True)
     (paths.logs / "spark.log").touch()
@@ -87,7 +87,7 @@ def test_state_in_a_former_format_is_refused_by_name(paths: StatePaths) -> None:
         take(paths, "f1+2")
 
 
-def test_with_force_another_query_starts_empty_and_the_old_state_is_kept(paths: StatePaths) -> None:
+def test_force_starts_another_query_empty_and_saves_the_old_state(paths: StatePaths) -> None:
     state_claim = take(paths, "f2", force=True)
 
     assert (state_claim.lineage, state_claim.parents) == ("L2", ())

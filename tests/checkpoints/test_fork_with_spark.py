@@ -67,7 +67,7 @@ def test_a_fork_has_the_rows_after_the_savepoint_and_all_that_its_windows_knew(
     assert pipeline.rows("plain") == Counter((key, number) for _, key, number in all_events())
 
 
-def test_what_was_left_is_gone_back_to_by_a_fork_or_from_where_it_parts(pipeline: Pipeline) -> None:
+def test_abandoned_lineage_can_be_restored_as_a_fork_or_from_its_divergence(pipeline: Pipeline) -> None:
     def save(name: str) -> SavepointManifest:
         return savepoints.take(pipeline.paths.root, name, label=None, clock=lambda: datetime.now(UTC))
 

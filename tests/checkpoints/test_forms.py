@@ -47,14 +47,14 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
         read_forms(tmp_path)
 
 
-def test_what_was_changed_before_is_still_as_it_was_when_it_was_first_changed() -> None:
+def test_original_form_of_a_state_changed_twice_is_recorded() -> None:
     old = {0: Form(("a",)), 1: Form(("b",))}
     reformed = {6: Reform(1, (0, None), ("b", "c")), 7: Reform(2, (None,), ("d",))}
 
     assert carried_forms(old, {5: 0, 8: 9}, reformed) == {5: Form(("a",)), 6: Form(("b",)), 7: Form(("d",))}
 
 
-def test_of_numbers_that_became_wider_twice_both_are_known() -> None:
+def test_both_steps_of_numbers_widened_twice_are_recorded() -> None:
     once = carried_forms({}, {}, {1: Reform(0, (0, 1), ("a", "x"), {"b": "a"})})
     twice = carried_forms(once, {}, {2: Reform(1, (0, 1), ("b", "x"), {"c": "b"})})
 
@@ -68,7 +68,7 @@ def test_they_belong_to_every_epoch_of_the_checkpoint(tmp_path: Path) -> None:
     assert Path("forms.json") in manifest.files_of(tmp_path, 0)
 
 
-def test_what_was_told_is_not_told_again_after_the_next_change() -> None:
+def test_emitted_form_is_not_emitted_again_after_the_next_change() -> None:
     old = {0: Form(None, retelling=TOLD), 1: Form(("a",), retelling=TOLD)}
 
     assert carried_forms(old, {0: 0, 1: 1}, {}) == {1: Form(("a",))}
@@ -76,7 +76,7 @@ def test_what_was_told_is_not_told_again_after_the_next_change() -> None:
     assert carried_forms(old, {}, {2: Reform(0, (0, None), ("b",))}) == {2: Form(("b",))}
 
 
-def test_what_is_told_in_an_epoch_is_untold_until_it_is_committed(tmp_path: Path) -> None:
+def test_form_emitted_in_an_epoch_is_pending_until_its_commit(tmp_path: Path) -> None:
     forms = {0: Form(None, retelling=TOLD), 1: Form(("a",))}
     write_forms(tmp_path, forms)
 

@@ -29,7 +29,7 @@ def test_a_directory_goes_in_the_end_and_takes_no_other_with_it(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_has_left_goes_when_the_next_one_begins(tmp_path: Path) -> None:
+def test_directory_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", _DIES, str(tmp_path)], check=False)
     assert ended.returncode == -9
     [left] = [path for path in tmp_path.iterdir() if path.is_dir()]

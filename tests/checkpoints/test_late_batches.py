@@ -34,7 +34,7 @@ def test_only_batches_of_committed_epochs_of_the_history_are_told(paths: StatePa
     assert sorted(file.name for file in paths.late.iterdir()) == ["4", "8", "9"]
 
 
-def test_what_was_told_is_told_no_more(paths: StatePaths) -> None:
+def test_reported_late_batch_is_not_reported_again(paths: StatePaths) -> None:
     for epoch in (7, 8):
         keep(paths, LateBatch("b", epoch, SINKS))
 
@@ -43,7 +43,7 @@ def test_what_was_told_is_told_no_more(paths: StatePaths) -> None:
     assert [batch.epoch for batch in untold(paths)] == [8]
 
 
-def test_what_another_history_has_of_a_told_epoch_is_still_told(paths: StatePaths) -> None:
+def test_late_batch_of_another_lineage_is_reported_for_a_reported_epoch(paths: StatePaths) -> None:
     """A run that was replaced hears late that its epoch was taken, which the history of today has too."""
     keep(paths, LateBatch("b", 7, SINKS))
     keep(paths, LateBatch("a", 4, SINKS))

@@ -128,7 +128,7 @@ def test_a_new_aggregate_is_null_in_open_windows_and_right_in_the_next(pipeline:
     assert None not in {row["n"] for row in rows}
 
 
-def test_what_is_withheld_stays_so_through_restarts_another_width_and_a_restore(pipeline: Pipeline) -> None:
+def test_suppressed_aggregates_stay_suppressed_after_restarts_rescaling_and_restores(pipeline: Pipeline) -> None:
     changed = script(pipeline, ["n", "s"])
     pipeline.run(script(pipeline, ["n"]), LAST)
     upgrade(pipeline, changed, stop_after=LAST + 1)
@@ -201,7 +201,7 @@ def test_keys_of_an_updating_aggregate_get_its_new_form_when_they_change(pipelin
     assert {row.get("hi") for row in rows.values()} > {None}
 
 
-def test_nothing_is_withheld_where_nothing_is_new_and_a_savepoint_of_before_withholds_nothing(
+def test_windows_without_new_aggregates_and_old_savepoints_suppress_nothing(
     pipeline: Pipeline,
 ) -> None:
     old, new = script(pipeline, ["n", "s", "hi"]), script(pipeline, ["hi", "n"])

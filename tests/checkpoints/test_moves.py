@@ -68,7 +68,7 @@ def test_a_savepoint_comes_back_as_it_went(saved: Path, place: Directory, tmp_pa
     assert [entry.name for entry in folder.parent.iterdir()] == ["sp_2"]
 
 
-def test_one_that_is_there_already_is_left_as_it_is(saved: Path, place: Directory) -> None:
+def test_existing_export_is_unchanged(saved: Path, place: Directory) -> None:
     export_savepoint(saved, place)
     times = {path: path.stat().st_mtime_ns for path in place.root.rglob("*")}
 
@@ -96,9 +96,7 @@ def later(saved: Path, paths: StatePaths, clock: Clock) -> Path:
     return paths.savepoints / "sp_9"
 
 
-def test_what_an_earlier_export_has_gets_a_second_name(
-    saved: Path, later: Path, place: Directory, tmp_path: Path
-) -> None:
+def test_files_of_an_earlier_export_are_linked(saved: Path, later: Path, place: Directory, tmp_path: Path) -> None:
     export_savepoint(saved, place)
     next_place = Directory(tmp_path / "elsewhere" / "sp_9")
 
@@ -114,7 +112,7 @@ def test_what_an_earlier_export_has_gets_a_second_name(
 
 
 @pytest.mark.parametrize("fault", ["gone", "changed"])
-def test_what_is_damaged_in_an_earlier_export_is_sent(
+def test_damaged_files_of_an_earlier_export_are_sent_again(
     saved: Path, later: Path, place: Directory, tmp_path: Path, fault: str
 ) -> None:
     export_savepoint(saved, place)
@@ -218,7 +216,9 @@ def test_an_import_without_room_fetches_nothing(
 
 
 @pytest.mark.parametrize("fault", ["gone", "short", "long", "other"])
-def test_what_is_not_as_it_was_saved_is_not_imported(saved: Path, place: Directory, tmp_path: Path, fault: str) -> None:
+def test_savepoint_changed_after_it_was_taken_is_not_imported(
+    saved: Path, place: Directory, tmp_path: Path, fault: str
+) -> None:
     export_savepoint(saved, place)
     file = place.root / "checkpoint" / "offsets" / "9"
     content = file.read_bytes()
@@ -317,7 +317,7 @@ def test_a_size_that_is_none_is_refused(saved: Path, size: Any) -> None:
     "text",
     ["", "/tmp/x", "relative", "file://relative", "http://host/x", "s3://", "s3://bucket", "gs://bucket/x", "file:x"],
 )
-def test_what_is_no_place_is_refused(text: str) -> None:
+def test_invalid_location_is_refused(text: str) -> None:
     with pytest.raises(PlaceError):
         open_place(text)
 

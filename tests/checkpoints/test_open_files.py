@@ -79,7 +79,7 @@ def test_a_savepoint_of_a_restored_state_has_the_rows_once_more(
     assert not list((paths.root / "open_files").rglob("*.segment"))
 
 
-def test_what_the_next_epoch_has_published_can_still_be_saved(paths: StatePaths, writer: Writer, clock: Clock) -> None:
+def test_files_published_by_the_next_epoch_can_still_be_saved(paths: StatePaths, writer: Writer, clock: Clock) -> None:
     writer.take(11)  # and the checkpoint has not committed it yet
 
     manifest = savepoints.take(paths.root, "sp_1", label=None, clock=clock)

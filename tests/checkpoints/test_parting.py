@@ -47,7 +47,7 @@ def saved(paths: StatePaths, clock: Clock) -> SavepointManifest:
         (Lineage("d", (("c", 6), ("a", 4))), A, 4, True),
     ],
 )
-def test_what_is_behind_has_all_its_epochs_in_the_history_that_is_there(
+def test_savepoint_is_behind_if_the_current_lineage_has_all_its_epochs(
     saved: SavepointManifest, history: Lineage, saved_of: Lineage, epoch: int, behind: bool
 ) -> None:
     manifest = replace(saved, lineage=saved_of.id, parents=saved_of.parents, epoch=epoch)
@@ -55,7 +55,7 @@ def test_what_is_behind_has_all_its_epochs_in_the_history_that_is_there(
     assert is_behind(manifest, history) is behind
 
 
-def test_who_goes_on_from_what_was_left_takes_back_what_is_there_and_has_a_gap() -> None:
+def test_continuing_an_abandoned_lineage_retracts_the_current_one_and_leaves_a_gap() -> None:
     """Why it is refused: the sink has taken back b's epochs 5 to 8 and takes back c's, and 9 is the next."""
     ledger = [LedgerEntry("a", number, "", 1) for number in range(5)]
     ledger += [LedgerEntry("c", number, "", 2) for number in range(5, 9)]
@@ -96,7 +96,7 @@ def test_a_history_that_has_nothing_in_common_is_said_to_be_unknown(
         refuse_gap(paths, replace(saved, lineage="x"), lambda: ("counts",))
 
 
-def test_what_had_no_run_yet_has_taken_nothing_back(paths: StatePaths, saved: SavepointManifest) -> None:
+def test_lineage_without_a_run_retracts_nothing(paths: StatePaths, saved: SavepointManifest) -> None:
     commit(paths.checkpoint, 10)
     newer = replace(saved, epoch=10)
     restore(paths.savepoints / "sp_1", paths.root, allow_replay=True, new_lineage=lambda: "L2")
@@ -110,9 +110,7 @@ def test_what_had_no_run_yet_has_taken_nothing_back(paths: StatePaths, saved: Sa
         refuse_gap(paths, newer, lambda: ("counts",))
 
 
-def test_how_far_it_was_once_is_forgotten_with_the_states_that_were_replaced(
-    paths: StatePaths, saved: SavepointManifest
-) -> None:
+def test_progress_of_a_replaced_state_is_forgotten(paths: StatePaths, saved: SavepointManifest) -> None:
     names = iter(("L2", "L3", "L4", "L5"))
     for _ in range(4):
         restore(paths.savepoints / "sp_1", paths.root, allow_replay=True, new_lineage=lambda: next(names))

@@ -68,9 +68,7 @@ def test_restoring_once_more_before_anything_is_committed_repeats_nothing(paths:
     assert spark_log.newest_commit(paths.checkpoint) == 9
 
 
-def test_who_goes_back_from_a_query_that_took_the_state_over_and_committed_nothing_repeats_nothing(
-    paths: StatePaths, saved: Path
-) -> None:
+def test_restore_after_a_take_over_without_commits_repeats_nothing(paths: StatePaths, saved: Path) -> None:
     restore(saved, paths.root, allow_replay=False, new_lineage=lambda: "L2")
     write_json(paths.pipeline, {**(read_json(paths.pipeline) or {}), "fingerprint": "of another query"})
 
@@ -89,7 +87,7 @@ def test_sinks_keep_what_they_know(paths: StatePaths, saved: Path) -> None:
     assert (paths.sinks / "out" / "ledger.json").exists()
 
 
-def test_it_may_go_to_an_empty_place(tmp_path: Path, saved: Path) -> None:
+def test_savepoint_can_be_restored_to_an_empty_location(tmp_path: Path, saved: Path) -> None:
     fresh = StatePaths(tmp_path / "fresh")
     fresh.root.mkdir()
 

@@ -30,7 +30,7 @@ def names(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_holds_the_newest_epoch_and_no_more(paths: StatePaths, clock: Clock) -> None:
+def test_savepoint_contains_only_the_newest_epoch(paths: StatePaths, clock: Clock) -> None:
     manifest = savepoints.take(paths.root, "sp_1", label="before the move", clock=clock)
 
     saved = names(paths.savepoints / "sp_1")
@@ -107,7 +107,7 @@ def test_a_kill_in_the_middle_leaves_none(paths: StatePaths, clock: Clock) -> No
     assert savepoints.take(paths.root, "sp_1", label=None, clock=clock).epoch == 9
 
 
-def test_what_a_kill_in_the_middle_leaves_goes_when_it_is_taken_again(paths: StatePaths, clock: Clock) -> None:
+def test_leftovers_of_a_killed_savepoint_are_replaced_by_the_next(paths: StatePaths, clock: Clock) -> None:
     command = [sys.executable, "-c", DIES_BEFORE_THE_MANIFEST, str(paths.root)]
     assert subprocess.run(command, check=False).returncode == 9
     assert [entry.name[:6] for entry in paths.savepoints.iterdir()] == [".sp_1."]
@@ -117,7 +117,7 @@ def test_what_a_kill_in_the_middle_leaves_goes_when_it_is_taken_again(paths: Sta
     assert [entry.name for entry in paths.savepoints.iterdir()] == ["sp_1"]
 
 
-def test_it_outlives_what_it_was_copied_from(paths: StatePaths, clock: Clock) -> None:
+def test_savepoint_survives_the_deletion_of_its_checkpoint(paths: StatePaths, clock: Clock) -> None:
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)
     for file in paths.checkpoint.rglob("*"):
         if file.is_file():
@@ -161,7 +161,7 @@ def test_an_id_is_never_a_path(paths: StatePaths, clock: Clock, name: str) -> No
         savepoints.take(paths.root, name, label=None, clock=clock)
 
 
-def test_where_links_cannot_be_files_are_copied(
+def test_savepoint_copies_files_if_links_are_impossible(
     paths: StatePaths, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_links(source: Path, target: Path) -> None:
@@ -181,7 +181,7 @@ def test_files_that_keep_vanishing_end_in_an_error(paths: StatePaths, clock: Clo
         savepoints.take(paths.root, "sp_1", label=None, clock=clock)
 
 
-def test_it_says_what_it_is_of_and_for_whom(paths: StatePaths, clock: Clock) -> None:
+def test_savepoint_records_script_offsets_operators_and_origin(paths: StatePaths, clock: Clock) -> None:
     about = '{"operatorInfo":{"operatorId":0,"operatorName":"stateStoreSave"}}'
     (paths.checkpoint / "state" / "0" / "_metadata" / "metadata").write_text(f"v1\n{about}")
     offsets = paths.checkpoint / "offsets" / "9"
@@ -195,7 +195,7 @@ def test_it_says_what_it_is_of_and_for_whom(paths: StatePaths, clock: Clock) -> 
     assert manifest.origin == Origin(2, "ann", "the new release")
 
 
-def test_one_from_before_that_was_written_down_is_read(paths: StatePaths, clock: Clock) -> None:
+def test_savepoint_without_these_records_can_be_read(paths: StatePaths, clock: Clock) -> None:
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)
     file = paths.savepoints / "sp_1" / "manifest.json"
     content = json.loads(file.read_text())

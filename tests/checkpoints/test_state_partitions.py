@@ -66,7 +66,7 @@ def test_a_partition_without_any_folder_is_missed(paths: StatePaths, clock: Cloc
         savepoints.take(paths.root, "sp_1", label=None, clock=clock)
 
 
-def test_one_that_was_taken_without_its_state_fails_its_verification_restore_and_drill(
+def test_savepoint_without_its_state_fails_verification_restore_and_restore_test(
     paths: StatePaths, clock: Clock, tmp_path: Path
 ) -> None:
     savepoints.take(paths.root, "sp_1", label=None, clock=clock)

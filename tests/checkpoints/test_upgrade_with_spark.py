@@ -82,7 +82,7 @@ def test_an_epoch_that_was_begun_is_taken_by_the_new_query(pipeline: Pipeline) -
     assert pipeline.rows("sessions") == Counter(Counter(key for _, key, _ in all_events(LAST)).items())
 
 
-def test_one_that_a_sink_may_have_taken_for_good_is_finished_by_the_old_query(
+def test_epoch_that_a_sink_may_have_committed_is_finished_by_the_old_query(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline.run(PLAIN + COUNTS, LAST)
@@ -109,7 +109,7 @@ def test_a_query_that_fails_at_an_epoch_is_mended_by_the_next_version(pipeline: 
     assert pipeline.rows("counts") == counts(all_events())
 
 
-def test_what_cannot_be_kept_is_refused_and_the_old_query_goes_on(pipeline: Pipeline) -> None:
+def test_state_that_cannot_be_taken_over_is_refused_and_the_old_query_continues(pipeline: Pipeline) -> None:
     pipeline.run(COUNTS, LAST)
     before = read_json(pipeline.paths.pipeline)
 

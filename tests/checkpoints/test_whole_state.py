@@ -70,7 +70,7 @@ def test_an_export_is_made_once_for_a_move_and_anew_for_the_next(state: Path, tm
         export_state(state, place, {**ABOUT, "pipeline_id": "pl_2"})
 
 
-def test_what_has_changed_on_the_way_is_not_let_in_and_leaves_what_was_there(state: Path, tmp_path: Path) -> None:
+def test_state_that_changed_during_the_move_is_rejected_and_the_old_one_stays(state: Path, tmp_path: Path) -> None:
     place, there = Directory(tmp_path / "place"), tmp_path / "there" / "pl_1"
     there.mkdir(parents=True)
     export_state(state, place, ABOUT)

@@ -165,7 +165,7 @@ def _counted(lines: Sequence[str]) -> Counter[tuple[object, ...]]:
     return +rows
 
 
-def test_what_is_known_by_hashes_of_numbers_goes_on_when_they_become_wider_twice(widened: Widened) -> None:
+def test_state_keyed_by_hashes_survives_two_widenings(widened: Widened) -> None:
     widened.run(widened.script(), 1)
     for place, last in ((1, 2), (2, 4)):
         before = compile_script(widened.spec(widened.script()).sql, udfs=[LOWEST])

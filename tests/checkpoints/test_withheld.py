@@ -12,7 +12,7 @@ from engine.errors import UnreadableStateError
 from engine.plan.state.withheld import ROWS
 
 
-def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_suppressed_aggregates_are_read_as_written(tmp_path: Path) -> None:
     withheld = {3: {0: ((0, 20), (50, 50)), 2: ((7, 7),), ROWS: ((5, 9),)}}
 
     write_withheld(tmp_path, withheld)
@@ -21,7 +21,7 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert '"rows"' in (tmp_path / "withheld.json").read_text()
 
 
-def test_nothing_is_no_file(tmp_path: Path) -> None:
+def test_no_suppressed_aggregates_need_no_file(tmp_path: Path) -> None:
     write_withheld(tmp_path, {})
 
     assert [*tmp_path.iterdir()] == []
@@ -38,7 +38,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
         read_withheld(tmp_path)
 
 
-def test_what_is_kept_and_what_is_moved_stays_withheld_and_what_is_new_is_as_well() -> None:
+def test_kept_and_moved_aggregates_stay_suppressed_together_with_new_ones() -> None:
     old = {0: {0: ((1, 1),)}, 1: {0: ((2, 2),), 1: ((3, 3),)}, 2: {0: ((4, 4),)}}
     migration = Migration(1, (None, 1), (), (), ())
 
@@ -47,7 +47,7 @@ def test_what_is_kept_and_what_is_moved_stays_withheld_and_what_is_new_is_as_wel
     assert withheld == {5: {0: ((1, 1),)}, 6: {0: ((8, 9),), 1: ((3, 3),)}}
 
 
-def test_where_no_window_is_open_nothing_is_withheld() -> None:
+def test_nothing_is_suppressed_without_open_windows() -> None:
     assert carried({}, {}, {6: Migration(1, (None, 1), (), (), ())}, {6: ()}) == {}
 
 

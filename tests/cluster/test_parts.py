@@ -57,7 +57,7 @@ def test_executors_see_neither_files_nor_code_of_the_driver(cluster: Cluster, tm
     assert not cluster.executors()
 
 
-def test_nothing_of_a_cluster_is_left(tmp_path: Path) -> None:
+def test_cluster_leaves_no_processes_or_files(tmp_path: Path) -> None:
     with running(tmp_path, workers=1) as started:
         parts = [started.master, *started.workers]
 

@@ -104,7 +104,9 @@ def test_an_epoch_that_is_committed_is_not_committed_again(tmp_path: Path) -> No
     assert DeltaTable(tmp_path / "out").transaction_version("job/t/one") == 3
 
 
-def test_of_two_who_commit_an_epoch_at_once_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_of_two_simultaneous_commits_of_an_epoch_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log(tmp_path).create()
     file = data_file(tmp_path, "a.parquet")
     original = DeltaTable.create_write_transaction
@@ -133,7 +135,7 @@ def test_a_history_that_was_left_commits_no_more(tmp_path: Path) -> None:
     assert rows(tmp_path) == []
 
 
-def test_what_others_add_is_left_alone(tmp_path: Path) -> None:
+def test_files_added_by_others_are_unchanged(tmp_path: Path) -> None:
     for number in range(2):
         take(sink(delta(tmp_path), place(tmp_path)), epoch(number), [batch(NUMBERS, (number, "a"))])
     write_deltalake(tmp_path / "out", pa.Table.from_batches([batch(NUMBERS, (100, "theirs"))]), mode="append")

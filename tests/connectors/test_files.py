@@ -153,7 +153,7 @@ def test_a_file_changed_inside_a_planned_range_is_noticed(tmp_path: Path) -> Non
         rows(between(reader, start(reader), last))
 
 
-def test_what_is_appended_to_a_file_while_it_is_read_is_left_alone(tmp_path: Path) -> None:
+def test_rows_appended_to_a_file_during_its_read_are_ignored(tmp_path: Path) -> None:
     put(tmp_path / "a.json", 1)
     reader = source(directory(tmp_path))
     last = positions(reader, None)[-1]

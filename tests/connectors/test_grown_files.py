@@ -243,7 +243,7 @@ def test_only_the_files_that_were_read_last_are_remembered(tmp_path: Path, monke
     assert watched.numbers({"files": content}, whole) == [], "what is forgotten is not read again"
 
 
-def test_of_a_large_file_the_digest_is_that_of_its_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digest_of_a_large_file_covers_its_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_files, "EDGE", 4)
     write(tmp_path / "a", "aaaabbbbcccc", at=1)
     digest = read_files.digest_of(tmp_path / "a", 12)

@@ -61,7 +61,7 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "SEGMENT_BYTES", MEGABYTE)
 
 
-def test_what_is_appended_is_read_with_what_came_beside_it(tmp_path: Path) -> None:
+def test_appended_records_are_read_with_their_metadata(tmp_path: Path) -> None:
     writer(tmp_path).append(messages(1, 2))
     of = reader(tmp_path)
     last = of.advance(start(of), None)

@@ -245,7 +245,7 @@ def cached(remote: Remote, clock: Clock, max_bytes: int = 1 << 20, ttl: timedelt
     return CachedLookup(remote, NAMES, Cache(max_bytes, ttl), clock)
 
 
-def test_what_was_found_is_not_asked_for_again() -> None:
+def test_cached_row_is_not_looked_up_again() -> None:
     remote = Remote({1, 2})
     lookup = cached(remote, Clock())
 

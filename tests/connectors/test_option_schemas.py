@@ -56,7 +56,7 @@ def test_words_before_a_dot_are_objects_unless_they_are_options() -> None:
     assert {"target", "target.operation"} <= set(table["properties"])
 
 
-def test_what_only_some_directions_demand_is_not_demanded_of_all() -> None:
+def test_option_required_in_one_direction_is_optional_in_the_schema() -> None:
     table = table_schema(connector("kafka"))
 
     assert table["required"] == ["type"]

@@ -168,7 +168,7 @@ def test_a_run_whose_state_is_thrown_away_leaves_no_mark(tmp_path: Path) -> None
     assert not list(tmp_path.rglob(f"*{MARK}"))
 
 
-def test_of_two_that_meet_no_mark_one_is_the_owner(tmp_path: Path) -> None:
+def test_one_of_two_claimants_without_a_marker_becomes_the_owner(tmp_path: Path) -> None:
     mark = MarkFile(tmp_path / MARK)
 
     def look() -> Finding:

@@ -136,7 +136,7 @@ def test_a_package_that_cannot_be_imported_is_named(site: Path, caplog: pytest.L
         ),
     ],
 )
-def test_what_is_no_connector_is_refused(code: str, message: str, site: Path) -> None:
+def test_invalid_connector_plugin_is_refused(code: str, message: str, site: Path) -> None:
     (site / "broken.py").write_text(f"{code}\n")
     install(site, "arroyo-broken", {"broken": "broken:CONNECTOR"})
 

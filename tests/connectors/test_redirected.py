@@ -50,7 +50,7 @@ def test_a_sink_writes_under_the_prefix(options: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("options", ["connector = 'stdout', format = 'json'", "connector = 'blackhole'"])
-def test_what_nobody_else_reads_stays_as_it_is(options: str) -> None:
+def test_redirect_leaves_private_outputs_unchanged(options: str) -> None:
     text = script(options)
     plain, moved = compile_script(text), compile_script(writing_under(text, "january"))
     assert moved.tables == plain.tables

@@ -37,7 +37,7 @@ def origins(directory: Path, number: int, lineage: str = "one", generation: int 
     return [] if refused is None else [letter.origin for letter in refused.dead_letters]
 
 
-def test_what_was_left_counts_once_the_epoch_is_recorded(tmp_path: Path) -> None:
+def test_dropped_rows_count_once_their_epoch_is_recorded(tmp_path: Path) -> None:
     keep_refused(OUT, tmp_path, epoch(1), [ONE, OTHER])
     assert refused_rows_of(tmp_path, epoch(1)) is None
 
@@ -64,7 +64,7 @@ def test_an_attempt_that_did_not_get_to_the_ledger_leaves_nothing(tmp_path: Path
     assert origins(tmp_path, 2) == ["row 2"]
 
 
-def test_what_the_table_has_is_forgotten_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_rows_of_the_table_are_forgotten(tmp_path: Path) -> None:
     for noted_epoch in (epoch(1), epoch(2), epoch(3), epoch(7, "left"), epoch(1, "later")):
         keep_refused(OUT, tmp_path, noted_epoch, [ONE])
 
@@ -137,7 +137,7 @@ def test_a_table_takes_each_row_that_is_refused_once_through_a_crash(
     assert not list((tmp_path / "state/sinks").glob("*/letters/*"))
 
 
-def test_one_table_takes_what_cannot_be_decoded_and_what_cannot_be_written() -> None:
+def test_dead_letter_table_takes_undecodable_and_unwritable_rows() -> None:
     program = compile_script(SCRIPT.format(folder="/f", url="https://example.com"))
 
     assert program.dead_letter_tables == {"letters": {"input", "output"}}

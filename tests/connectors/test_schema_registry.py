@@ -64,7 +64,7 @@ def test_refusals_are_reported(stub: Stub) -> None:
     assert "compatible with earlier ones" in str(refused.value.hint)
 
 
-def test_what_may_pass_is_asked_again(stub: Stub) -> None:
+def test_temporary_registry_error_is_retried(stub: Stub) -> None:
     stub.answers = [(503, {"message": "later"}), (429, {})]
 
     assert ask(stub).register("s", "AVRO", "{}") == 1
@@ -80,7 +80,7 @@ def test_a_registry_that_is_down_for_long_is_away_and_refuses_nothing(stub: Stub
 
 
 @pytest.mark.parametrize("answer", [[], "no", {}, 5])
-def test_what_is_no_answer_of_a_registry_is_told(answer: object, stub: Stub) -> None:
+def test_invalid_registry_response_is_reported(answer: object, stub: Stub) -> None:
     stub.answers = [(200, answer)]
 
     with pytest.raises(SchemaRegistryError, match="does not answer"):

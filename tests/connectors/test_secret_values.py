@@ -77,12 +77,12 @@ def test_a_plain_variable_is_filled_in() -> None:
 
 
 @pytest.mark.parametrize("text", ["{{ secret:MISSING }}", "{{ ARROYO_VAR_MISSING }}"])
-def test_what_is_not_there_is_named(text: str) -> None:
+def test_missing_secret_is_named(text: str) -> None:
     with pytest.raises(SecretNotFoundError, match="MISSING"):
         fill_in(password(text), {"MISSING": "x", "ARROYO_SECRETS_DIR": "/nowhere"})
 
 
-def test_what_a_script_may_not_read_is_not_read_even_past_the_check() -> None:
+def test_forbidden_variable_is_not_read_even_without_the_check() -> None:
     with pytest.raises(SecretNotFoundError):
         fill_in(password("{{ HOME }}"), {"HOME": "/root"})
 

@@ -72,7 +72,9 @@ def test_changes_come_and_go_as_debezium_has_them(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_tried_is_refused_by_name(sql: str, tables: tuple[str, ...], words: str, tmp_path: Path) -> None:
+def test_connector_without_a_stand_in_is_refused_by_name(
+    sql: str, tables: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
     with pytest.raises(ScriptRefused) as refused:
         compiled(tmp_path, source("id BIGINT") + sql, *tables)
 

@@ -73,7 +73,7 @@ def test_history_of_a_directory_ends_behind_the_last_file_there_is(tmp_path: Pat
     assert source.earlier(begin["files"], half) == begin["files"]
 
 
-def test_what_is_appended_to_a_file_that_was_passed_over_is_read(tmp_path: Path) -> None:
+def test_rows_appended_to_a_skipped_file_are_read(tmp_path: Path) -> None:
     changed_at(tmp_path / "a.json", NOON, 1)
     watched = table("filesystem", NUMBERS, path=tmp_path, type="source", format="json", source__watch=True)
     source = cast("FilesystemSourceFrom", open_source(replace(watched, start=read_start("latest"))))

@@ -46,7 +46,7 @@ def test_every_row_is_posted_once_and_in_order_with_one_in_flight(receiver: Rece
     assert len({key for key, _ in receiver.seen}) == 200
 
 
-def test_what_may_pass_is_tried_again_as_late_as_the_answer_asks(receiver: Receiver) -> None:
+def test_temporary_error_is_retried_after_the_requested_delay(receiver: Receiver) -> None:
     receiver.answers = [(503, {}), (429, {"Retry-After": "7"}), (500, {})]
 
     refused, waits = post(receiver, [{"n": 1}], **{"sink.max_in_flight": 1})
@@ -149,7 +149,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_asked() -> None:
 @pytest.mark.parametrize(
     "endpoint", ["ftp://example.org", "example.org", "http://user:secret@example.org", "file:///etc/passwd"]
 )
-def test_what_is_no_url_to_post_to_is_refused(endpoint: str) -> None:
+def test_invalid_webhook_url_is_refused(endpoint: str) -> None:
     with pytest.raises(ScriptRefused):
         table("webhook", NUMBERS, endpoint=endpoint, type="sink")
 
