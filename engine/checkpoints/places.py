@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engine.checkpoints.manifest import NAME, SavedFile, damaged
 from engine.connectors.files.storage import Prefix, StorageOptions, read_location
 from engine.delivery.disk_errors import writing
 from engine.delivery.durable import replace_durably, sync_directory
 from engine.errors import EngineError, PlaceError, TargetUnavailableError, UnwritableTargetError, message_of
+
+if TYPE_CHECKING:
+    from engine.connectors.files.s3_storage import S3Storage
 
 _PIECE = 1 << 20
 _LARGEST_MANIFEST = 256 << 20
@@ -176,52 +179,49 @@ class Bucket:
 
     def head(self, name: str) -> Any:
         """Return the server's metadata of an object, if it exists."""
-        return self._if_there("head_object", name)
+        from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
+
+        try:
+            return self._client().head_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name))
+        except Exception as error:
+            if is_gone(error):
+                return None
+            raise
 
     def get(self, file: SavedFile, target: Path) -> None:
         """Download a file."""
-        with _explained(self.prefix):
-            body = self._read(file.path)
-            if body is None:
-                raise FileNotFoundError(file.path)
-            with target.open("wb") as copy:
-                _copy(body.read, copy.write, file)
+        with (
+            _explained(self.prefix),
+            self._storage().open_range(file.path) as body,
+            target.open("wb") as copy,
+        ):
+            _copy(body.read, copy.write, file)
 
     def manifest(self) -> bytes | None:
         """Read the manifest."""
-        with _explained(self.prefix):
-            body = self._read(NAME)
-            return None if body is None else _limited(body.read(_LARGEST_MANIFEST + 1))
+        try:
+            with _explained(self.prefix), self._storage().open_range(NAME) as body:
+                return _limited(body.read(_LARGEST_MANIFEST + 1))
+        except FileNotFoundError:
+            return None
 
     def set_manifest(self, content: bytes) -> None:
         """Upload the manifest: one object exists completely or not at all."""
-        with _explained(self.prefix):
-            self._client().put_object(Bucket=self.prefix.bucket, Key=self.prefix.key(NAME), Body=content)
+        self._storage().put(NAME, content)
 
     def remove(self, files: list[SavedFile]) -> None:
         """Delete the objects."""
-        with _explained(self.prefix):
-            for file in files:
-                self._client().delete_object(Bucket=self.prefix.bucket, Key=self.prefix.key(file.path))
+        self._storage().delete(file.path for file in files)
 
     def _client(self) -> Any:
         from engine.connectors.files.s3_client import connect  # noqa: PLC0415 - boto3 is an extra
 
         return connect(self.prefix, StorageOptions())
 
-    def _read(self, name: str) -> Any:
-        answer = self._if_there("get_object", name)
-        return None if answer is None else answer["Body"]
+    def _storage(self) -> S3Storage:
+        from engine.connectors.files.s3_storage import S3Storage  # noqa: PLC0415 - boto3 is an extra
 
-    def _if_there(self, verb: str, name: str) -> Any:
-        from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
-
-        try:
-            return getattr(self._client(), verb)(Bucket=self.prefix.bucket, Key=self.prefix.key(name))
-        except Exception as error:
-            if is_gone(error):
-                return None
-            raise
+        return S3Storage(self.prefix, self._client, _explained)
 
 
 @contextmanager

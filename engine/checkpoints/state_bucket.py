@@ -1,4 +1,4 @@
-"""The objects below a prefix that hold the state of operators, as boto3 reads and writes them.
+"""The objects below a prefix that hold the state of operators.
 
 s3://bucket/jobs/20261128T201500-5f2c9a1e/0/1/42_aa.changelog      state/0/1/42_aa.changelog of a checkpoint
 
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.connectors.files.storage import Prefix, read_location
 from engine.delivery.durable import sync_directory, sync_file
@@ -29,9 +27,10 @@ from engine.errors import (
     message_of,
 )
 
-_AT_ONCE = 8
+if TYPE_CHECKING:
+    from engine.connectors.files.s3_storage import S3Storage
+
 _PIECE = 1 << 20
-_KEYS_OF_A_DELETION = 1000
 _CHECK = (
     "check the bucket, AWS_REGION, AWS_ENDPOINT_URL and the credentials; they must allow to list, get, put and delete"
 )
@@ -50,109 +49,39 @@ def read_state_url(text: str) -> Prefix:
     return location
 
 
-@dataclass(frozen=True, slots=True)
-class StateBucket:
-    """All objects below a prefix, by their names below it."""
+def state_storage(prefix: Prefix) -> S3Storage:
+    """Return the objects below a prefix. Errors are those of a state."""
+    from engine.connectors.files.s3_storage import S3Storage  # noqa: PLC0415 - boto3 is an extra
 
-    prefix: Prefix
+    return S3Storage(prefix, partial(_client_of, prefix), _explained)
 
-    def below(self, name: str) -> StateBucket:
-        """Return a prefix below this one."""
-        return StateBucket(replace(self.prefix, prefix=self.prefix.key(name)))
 
-    def sizes(self) -> Mapping[str, int]:
-        """List the objects with their sizes."""
-        sizes: dict[str, int] = {}
-        start = f"{self.prefix.prefix}/"
-        with self._explained():
-            pages = self._client().get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=self.prefix.bucket, Prefix=start):
-                for found in page.get("Contents", ()):
-                    if not found["Key"].endswith("/"):
-                        sizes[found["Key"].removeprefix(start)] = int(found["Size"])
-        return sizes
+def upload(storage: S3Storage, files: Mapping[str, Path]) -> None:
+    """Upload files, each under its name."""
+    from engine.connectors.files.s3_storage import all_at_once  # noqa: PLC0415 - boto3 is an extra
 
-    def read(self, name: str) -> bytes:
-        """Return the content of an object; raise FileNotFoundError if there is none."""
-        from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
+    all_at_once(lambda name: storage.put(name, files[name]), files)
 
-        with self._explained():
-            try:
-                answer = self._client().get_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name))
-            except Exception as error:
-                if is_gone(error):
-                    raise FileNotFoundError(f"{self.prefix}/{name}") from error
-                raise
-            return bytes(answer["Body"].read())
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a small object."""
-        with self._explained():
-            self._client().put_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name), Body=content)
+def download(storage: S3Storage, files: Mapping[str, Path]) -> None:
+    """Download objects into new files and make them durable; raise FileNotFoundError if one is missing."""
+    from engine.connectors.files.s3_storage import all_at_once  # noqa: PLC0415 - boto3 is an extra
 
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a small object unless there is one of this name; return whether it was written."""
-        from engine.connectors.files.s3_client import is_taken  # noqa: PLC0415 - boto3 is an extra
+    def get(name: str) -> None:
+        target = files[name]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _explained(storage.prefix), storage.open_range(name) as content, target.open("wb") as copy:
+            shutil.copyfileobj(content, copy, _PIECE)
+        sync_file(target)
 
-        with self._explained():
-            try:
-                key = self.prefix.key(name)
-                self._client().put_object(Bucket=self.prefix.bucket, Key=key, Body=content, IfNoneMatch="*")
-            except Exception as error:
-                if is_taken(error):
-                    return False
-                raise
-            return True
+    all_at_once(get, files)
+    for folder in {target.parent for target in files.values()}:
+        sync_directory(folder)
 
-    def upload(self, files: Mapping[str, Path]) -> None:
-        """Upload files, each under its name."""
 
-        def send(name: str) -> None:
-            with self._explained():
-                self._client().upload_file(str(files[name]), self.prefix.bucket, self.prefix.key(name))
-
-        _all_at_once(send, files)
-
-    def download(self, files: Mapping[str, Path]) -> None:
-        """Download objects into new files and make them durable; raise FileNotFoundError if one is missing."""
-
-        def get(name: str) -> None:
-            target = files[name]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._download(name, target)
-            sync_file(target)
-
-        _all_at_once(get, files)
-        for folder in {target.parent for target in files.values()}:
-            sync_directory(folder)
-
-    def delete(self, names: Iterable[str]) -> None:
-        """Delete objects; missing ones are no error."""
-        keys = [{"Key": self.prefix.key(name)} for name in names]
-        with self._explained():
-            for first in range(0, len(keys), _KEYS_OF_A_DELETION):
-                some = {"Objects": keys[first : first + _KEYS_OF_A_DELETION], "Quiet": True}
-                self._client().delete_objects(Bucket=self.prefix.bucket, Delete=some)
-
-    def _download(self, name: str, target: Path) -> None:
-        from engine.connectors.files.s3_client import is_gone  # noqa: PLC0415 - boto3 is an extra
-
-        with self._explained():
-            try:
-                answer = self._client().get_object(Bucket=self.prefix.bucket, Key=self.prefix.key(name))
-                with target.open("wb") as copy:
-                    shutil.copyfileobj(answer["Body"], copy, _PIECE)
-            except Exception as error:
-                if is_gone(error):
-                    raise FileNotFoundError(f"{self.prefix}/{name}") from error
-                raise
-
-    def _client(self) -> Any:
-        variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
-        return _client(self.prefix.endpoint, variables)
-
-    def _explained(self) -> AbstractContextManager[None]:
-        return _explained(self.prefix)
+def _client_of(prefix: Prefix) -> Any:
+    variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
+    return _client(prefix.endpoint, variables)
 
 
 @lru_cache(maxsize=8)
@@ -162,13 +91,6 @@ def _client(endpoint: str | None, _: tuple[tuple[str, str], ...]) -> Any:
     from engine.connectors.files.s3_access import s3_access, s3_client  # noqa: PLC0415 - boto3 is an extra
 
     return s3_client(s3_access(Prefix("", "", endpoint)))
-
-
-def _all_at_once(work: Callable[[str], None], names: Iterable[str]) -> None:
-    """Do the work for every name, several at a time; raise the first error."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(work, names):
-            pass
 
 
 @contextmanager

@@ -14,10 +14,13 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_bucket import download, read_state_url, state_storage
 from engine.checkpoints.state_pointer import read_pointer
+
+if TYPE_CHECKING:
+    from engine.connectors.files.s3_storage import S3Storage
 
 _STATE = Path("state")
 
@@ -38,7 +41,7 @@ class StateFiles(Protocol):
 def state_files(checkpoint: Path) -> StateFiles:
     """Return the files of a checkpoint's state, wherever they are."""
     pointer = read_pointer(checkpoint)
-    return _Local(checkpoint) if pointer is None else _InBucket(StateBucket(read_state_url(pointer.url)))
+    return _Local(checkpoint) if pointer is None else _InBucket(state_storage(read_state_url(pointer.url)))
 
 
 def link(source: Path, target: Path) -> None:
@@ -74,13 +77,16 @@ class _Local:
 
 @dataclass(frozen=True, slots=True)
 class _InBucket:
-    bucket: StateBucket
+    storage: S3Storage
 
     def sizes(self) -> Mapping[Path, int]:
-        return {_STATE / name: size for name, size in self.bucket.sizes().items()}
+        return {_STATE / name: size for name, size in self.storage.list().items()}
 
     def read(self, file: Path) -> bytes:
-        return self.bucket.read(file.relative_to(_STATE).as_posix())
+        found = self.storage.get(file.relative_to(_STATE).as_posix())
+        if found is None:
+            raise FileNotFoundError(f"{self.storage}/{file.relative_to(_STATE).as_posix()}")
+        return found.content
 
     def copy(self, files: Iterable[Path], target: Path) -> None:
-        self.bucket.download({file.relative_to(_STATE).as_posix(): target / file for file in files})
+        download(self.storage, {file.relative_to(_STATE).as_posix(): target / file for file in files})

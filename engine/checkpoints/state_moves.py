@@ -18,7 +18,7 @@ from pathlib import Path
 from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.layout import StatePaths, unreadable
 from engine.checkpoints.relocate import bring_home
-from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_bucket import read_state_url, state_storage, upload
 from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_owners import forget_owners
 from engine.checkpoints.state_pointer import (
@@ -100,7 +100,7 @@ def state_prefix(paths: StatePaths, state_url: str, clock: Callable[[], datetime
         found = manifest.files_of(paths.checkpoint, epoch)
         below = {file.relative_to("state").as_posix(): file for file in found if file.parts[0] == "state"}
         uploads = {name: paths.checkpoint / file for name, file in below.items()}
-        StateBucket(read_state_url(url)).upload(uploads)
+        upload(state_storage(read_state_url(url)), uploads)
     reach(StateMovePoint.AFTER_UPLOAD)
     paths.checkpoint.mkdir(parents=True, exist_ok=True)
     write_pointer(paths.checkpoint, url)
@@ -119,8 +119,8 @@ def sweep_prefixes(paths: StatePaths) -> int:
         if url in needed:
             kept.append(url)
             continue
-        bucket = StateBucket(read_state_url(url))
-        if names := list(bucket.sizes()):
+        bucket = state_storage(read_state_url(url))
+        if names := list(bucket.list()):
             kept.append(url)
             bucket.delete(names)
             forget_owners(url)
@@ -132,8 +132,8 @@ def sweep_prefixes(paths: StatePaths) -> int:
 def delete_prefixes(paths: StatePaths) -> None:
     """Delete the objects of all prefixes of this state directory, which is about to be deleted."""
     for url in begun_prefixes(paths):
-        bucket = StateBucket(read_state_url(url))
-        bucket.delete(bucket.sizes())
+        bucket = state_storage(read_state_url(url))
+        bucket.delete(bucket.list())
         forget_owners(url)
 
 
@@ -145,16 +145,17 @@ def _checkpoints(paths: StatePaths) -> list[Path]:
 
 def probe_bucket(state_url: str) -> None:
     """Create, create again, read, list and delete an object; raise a named error if one of them does not work."""
-    bucket = StateBucket(read_state_url(state_url))
+    bucket = state_storage(read_state_url(state_url))
     name, content = f"{_PROBE}{secrets.token_hex(8)}", secrets.token_bytes(16)
-    if not bucket.create(name, content):
+    if bucket.create(name, content) is None:
         raise StateBucketError(f"{bucket.prefix} reports an object that was never written", hint=_OTHER)
     try:
-        if bucket.create(name, b""):
+        if bucket.create(name, b"") is not None:
             raise StateBucketError(
                 f"{bucket.prefix} ignores conditions: two runs could overwrite each other's state", hint=_OTHER
             )
-        if bucket.read(name) != content or name not in bucket.sizes():
+        found = bucket.get(name)
+        if found is None or found.content != content or name not in bucket.list(_PROBE):
             raise StateBucketError(f"{bucket.prefix} does not return what was written to it", hint=_OTHER)
     finally:
         bucket.delete([name])

@@ -21,8 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_bucket import read_state_url, state_storage
 from engine.connectors.files.storage import Prefix
+from engine.delivery.storage import Storage
 from engine.errors import EngineError, StateInUseError, SupersededError
 
 _SUFFIX = ".owners"
@@ -60,10 +61,10 @@ class PrefixOwner:
 
     def ask(self) -> None:
         """Raise SupersededError if another run has claimed the prefix since."""
-        try:
-            newer = json.loads(_owners(self.prefix).read(_name(self.number + 1)))
-        except FileNotFoundError:
+        found = _owners(self.prefix).get(_name(self.number + 1))
+        if found is None:
             return
+        newer = json.loads(found.content)
         raise SupersededError(
             f"another run has taken over the state in {self.prefix}: process {newer.get('process')} on "
             f"{newer.get('host')}",
@@ -84,12 +85,11 @@ def own_prefix(url: str, run: str | None = None) -> PrefixOwner:
     """Claim a prefix for a run. Raise StateInUseError if another run does so at the same time."""
     prefix = read_state_url(url)
     bucket = _owners(prefix)
-    numbers = sorted(int(name) for name in bucket.sizes() if name.isdigit())
+    numbers = sorted(int(name) for name in bucket.list() if name.isdigit())
     number = numbers[-1] + 1 if numbers else 1
     claim = {"run": run or secrets.token_hex(8), "host": socket.gethostname(), "process": os.getpid()}
     content = json.dumps(claim).encode()
-    # a claim that is there may be our own, if the first answer was lost
-    if not bucket.create(_name(number), content) and _content(bucket, number) != content:
+    if bucket.create(_name(number), content) is None:
         raise StateInUseError(
             f"another run has just taken the state in {prefix}",
             hint="stop one of them; if both are meant to run, give them different values of state_url",
@@ -101,19 +101,12 @@ def own_prefix(url: str, run: str | None = None) -> PrefixOwner:
 def forget_owners(url: str) -> None:
     """Delete all claims on a prefix that is deleted, too."""
     bucket = _owners(read_state_url(url))
-    bucket.delete(bucket.sizes())
+    bucket.delete(bucket.list())
 
 
-def _owners(prefix: Prefix) -> StateBucket:
+def _owners(prefix: Prefix) -> Storage:
     """Return where the claims on a prefix are: beside it, as Spark wants it to be empty at first."""
-    return StateBucket(replace(prefix, prefix=f"{prefix.prefix}{_SUFFIX}"))
-
-
-def _content(bucket: StateBucket, number: int) -> bytes | None:
-    try:
-        return bucket.read(_name(number))
-    except FileNotFoundError:
-        return None
+    return state_storage(replace(prefix, prefix=f"{prefix.prefix}{_SUFFIX}"))
 
 
 def _name(number: int) -> str:

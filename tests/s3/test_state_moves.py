@@ -20,7 +20,7 @@ from engine.checkpoints.doctor import examine
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.places import Directory
 from engine.checkpoints.savepoints import take, verify
-from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_bucket import read_state_url, state_storage
 from engine.checkpoints.state_files import state_files
 from engine.checkpoints.state_mirror import with_local_state
 from engine.checkpoints.state_moves import (
@@ -154,7 +154,7 @@ def test_a_download_that_is_killed_leaves_one_state(
     assert needed(paths) == before
     sweep_prefixes(paths)
     sweep_prefixes(paths)
-    assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
+    assert state_storage(read_state_url(url_of(bucket))).list() == {}
     assert begun_prefixes(paths) == ()
 
 
@@ -166,7 +166,7 @@ def test_the_prefix_of_a_replaced_state_that_is_kept_stays(paths: StatePaths, bu
     assert sweep_prefixes(paths) == 0
 
     assert begun_prefixes(paths) == (url,)
-    assert StateBucket(read_state_url(url)).sizes() != {}
+    assert state_storage(read_state_url(url)).list() != {}
 
 
 def test_a_state_without_an_epoch_begins_with_an_empty_prefix(tmp_path: Path, bucket: Store) -> None:
@@ -195,7 +195,7 @@ def test_a_savepoint_copies_what_its_epoch_needs(
 
 def test_a_state_that_lacks_an_object_does_not_come_home(paths: StatePaths, bucket: Store) -> None:
     url = state_prefix(paths, url_of(bucket))
-    StateBucket(read_state_url(url)).delete(["0/0/SSTs/000008.sst"])
+    state_storage(read_state_url(url)).delete(["0/0/SSTs/000008.sst"])
 
     with pytest.raises(StateBucketError, match=r"epoch 9 is incomplete: .*000008\.sst is missing"):
         bring_state_home(paths)
@@ -217,7 +217,7 @@ def test_a_tool_gets_a_copy_with_a_local_state(paths: StatePaths, bucket: Store)
         assert examine(copy) == []
     assert not local.exists()
 
-    StateBucket(read_state_url(url)).delete(["0/0/10_0000000a-0000.changelog"])
+    state_storage(read_state_url(url)).delete(["0/0/10_0000000a-0000.changelog"])
     with with_local_state(paths.root) as local:
         assert len(needed(StatePaths(local))) == len(before) - 1
     assert [path.name for path in paths.root.iterdir() if path.name.startswith("arroyo-state")] == []
@@ -235,7 +235,7 @@ def test_epochs_are_listed_with_their_sizes(paths: StatePaths, bucket: Store) ->
 
 def test_damage_is_named_by_the_path_in_the_state_directory(paths: StatePaths, bucket: Store) -> None:
     url = state_prefix(paths, url_of(bucket))
-    StateBucket(read_state_url(url)).delete(["0/0/SSTs/000008.sst"])
+    state_storage(read_state_url(url)).delete(["0/0/SSTs/000008.sst"])
 
     found = {damage.path for damage in find_damage(paths.root)}
 
@@ -263,7 +263,7 @@ def test_what_a_deleted_state_has_in_a_bucket_is_deleted(paths: StatePaths, buck
 
     delete_prefixes(paths)
 
-    assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
+    assert state_storage(read_state_url(url_of(bucket))).list() == {}
 
 
 def test_a_state_that_another_run_has_is_not_moved(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_what_is_no_prefix_of_a_bucket_is_refused(text: str) -> None:
 def test_a_probe_leaves_nothing(bucket: Store) -> None:
     probe_bucket(url_of(bucket))
 
-    assert StateBucket(read_state_url(url_of(bucket))).sizes() == {}
+    assert state_storage(read_state_url(url_of(bucket))).list() == {}
 
 
 def test_a_store_that_does_not_answer_is_an_outage(bucket: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from engine.checkpoints import state_owners
 from engine.checkpoints.layout import StatePaths
-from engine.checkpoints.state_bucket import StateBucket, read_state_url
+from engine.checkpoints.state_bucket import read_state_url, state_storage
 from engine.checkpoints.state_owners import PrefixOwner, own_prefix
 from engine.checkpoints.state_pointer import read_pointer
 from engine.errors import StateInUseError, SupersededError
@@ -80,7 +80,7 @@ def test_claims_of_earlier_runs_are_removed(bucket: Store) -> None:
     for _ in range(4):
         own_prefix(url_of(bucket))
 
-    assert len(StateBucket(read_state_url(f"{url_of(bucket)}.owners")).sizes()) == 2
+    assert len(state_storage(read_state_url(f"{url_of(bucket)}.owners")).list()) == 2
 
 
 def test_answer_that_is_lost_is_no_other_run(bucket: Store, monkeypatch: pytest.MonkeyPatch) -> None:

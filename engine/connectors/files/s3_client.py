@@ -33,6 +33,7 @@ _TIMES = 5
 _SECONDS = 60
 _GONE = frozenset({"404", "NoSuchKey", "NotFound"})
 _TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConflict", "NoSuchUpload"})
+_UNDER_WAY = frozenset({"409", "ConditionalRequestConflict"})
 _UNCONDITIONAL = frozenset({"501", "NotImplemented"})
 _REFUSED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket"})
 _AWAY = frozenset({408, 409, 425, 429})
@@ -94,6 +95,11 @@ def is_gone(error: Exception) -> bool:
 def is_taken(error: Exception) -> bool:
     """Whether an answer means that an object exists already, perhaps one of ours."""
     return code_of(error) in _TAKEN
+
+
+def is_under_way(error: Exception) -> bool:
+    """Whether a conditional request was refused because another one for the same object was under way."""
+    return code_of(error) in _UNDER_WAY
 
 
 def knows_no_conditions(error: Exception) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from botocore.exceptions import ClientError
-
-from engine.connectors.files.s3_client import connect, errors_explained, is_gone, is_taken, knows_no_conditions
+from engine.connectors.files.s3_client import connect, errors_explained
+from engine.connectors.files.s3_storage import S3Storage
 from engine.connectors.files.storage import Prefix, StorageOptions
 from engine.delivery.ownership import MARK
+from engine.delivery.storage import NoConditionsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,39 +21,23 @@ class MarkObject:
 
     def read(self) -> bytes | None:
         """Return the content of the object."""
-        with errors_explained(self.prefix):
-            try:
-                content: bytes = self._client.get_object(**self._where)["Body"].read()
-            except ClientError as wrong:
-                if is_gone(wrong):
-                    return None
-                raise
-        return content
+        found = self._storage.get(MARK)
+        return None if found is None else found.content
 
     def create(self, content: bytes) -> bool:
-        """Create the object unless it exists."""
-        with errors_explained(self.prefix):
-            try:
-                self._client.put_object(**self._where, Body=content, IfNoneMatch="*")
-            except ClientError as wrong:
-                if is_taken(wrong):
-                    return False
-                if not knows_no_conditions(wrong):
-                    raise
-                if self.read() is not None:
-                    return False
-                self.replace(content)
-        return True
+        """Create the object unless it exists. A store without conditional requests is asked first."""
+        try:
+            return self._storage.create(MARK, content) is not None
+        except NoConditionsError:
+            if self.read() is not None:
+                return False
+            self.replace(content)
+            return True
 
     def replace(self, content: bytes) -> None:
         """Replace the mark."""
-        with errors_explained(self.prefix):
-            self._client.put_object(**self._where, Body=content)
+        self._storage.put(MARK, content)
 
     @property
-    def _client(self) -> Any:
-        return connect(self.prefix, self.options)
-
-    @property
-    def _where(self) -> dict[str, str]:
-        return {"Bucket": self.prefix.bucket, "Key": self.prefix.key(MARK)}
+    def _storage(self) -> S3Storage:
+        return S3Storage(self.prefix, partial(connect, self.prefix, self.options), errors_explained)
