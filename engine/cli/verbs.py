@@ -45,6 +45,7 @@ LOCAL = (
     Verb("plan", "Preview an upgrade's effect on state", "upgrades.plan", "PLAN"),
     Verb("rehearse", "Compare the output of two versions over the same input", "upgrades.rehearse", "REHEARSE"),
     Verb("upgrade", "Rehearse an upgrade (with --rehearse)", "upgrades.rehearse", "UPGRADE"),
+    Verb("doctor", "Check whether a bucket or a folder can store a state", "scripts.doctor", "DOCTOR"),
     Verb("state", "Inspect a state or a savepoint", "state", "STATE"),
 )
 PIPELINES = (

@@ -115,6 +115,12 @@ class StateBucketError(StateError):
     code = "state.bucket"
 
 
+class UnfitStorageError(StateError):
+    """A bucket or a folder does not keep the promises that a state relies on."""
+
+    code = "state.unfit_storage"
+
+
 class StateBucketUnavailableError(StateError):
     """The bucket with the state of operators does not answer."""
 

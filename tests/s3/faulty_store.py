@@ -46,6 +46,8 @@ class FaultyStore:
     requests: list[Request] = field(default_factory=list)
     failed: list[Request] = field(default_factory=list)
     url: str = ""
+    ignores: frozenset[str] = frozenset()
+    """Headers that are not passed on, in lower case: of a store that does not know them."""
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Pass a request on, or have it fail."""
@@ -67,7 +69,7 @@ class FaultyStore:
         with contextlib.closing(http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)) as there:
             there.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)
             for name, value in handler.headers.items():
-                if name.lower() not in _NOT_PASSED_ON:
+                if name.lower() not in _NOT_PASSED_ON | self.ignores:
                     there.putheader(name, value)
             there.endheaders(body)
             found = there.getresponse()
