@@ -40,8 +40,19 @@ def plan_of(spec: Spec, context: Context) -> PlannedQuery:
     refuse_master(settings.master)
     refuse_missing_files(settings.cluster)
     planned = context.planner.plan(spec.query, spec.udfs)
+    _refuse_own_files(context, planned)
     refuse_unreachable_state(settings, keeps_state=planned.keeps_state)
     return planned
+
+
+def _refuse_own_files(context: Context, planned: PlannedQuery) -> None:
+    """Refuse tables whose files are the control plane's own: a sink would overwrite them, and a source show the tokens
+    and keys in them."""
+    for path in planned.paths:
+        if context.directory.is_own(Path(path)):
+            raise RequestError(
+                f"{path} is among the control plane's own files", hint="choose a path outside its data directory"
+            )
 
 
 def plan_whole(said: Spec, context: Context) -> tuple[WholeSpec, PlannedQuery]:

@@ -228,6 +228,12 @@ def _bytes(file: Path) -> int:
         return 0
 
 
+_OWN_FILES = ("arroyo.db", "folder", "forks.log", "secrets.key", "server.json", "server.lock", "token")
+_OWN_FOLDERS = ("backups", "drills", "hosts", "rehearsals", "runs", "spares", "state")
+_OWN_NAMES = frozenset((*_OWN_FILES, *_OWN_FOLDERS))
+"""Names of files and folders that the control plane creates in its data directory; a test compares them."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
     """Paths below one data directory. They are not created."""
@@ -293,6 +299,15 @@ class DataDirectory:
     def rehearsals(self) -> Path:
         """Return the folder of running rehearsals, a directory each."""
         return self.root / "rehearsals"
+
+    def is_own(self, path: Path) -> bool:
+        """Whether a path, with its links followed, is this directory or what the control plane stores in it. Other
+        files below it are the user's."""
+        found, root = path.resolve(), self.root.resolve()
+        if not found.is_relative_to(root):
+            return False
+        first = found.relative_to(root).parts[:1]
+        return not first or first[0] in _OWN_NAMES or first[0].startswith(f"{self.database.name}-")
 
     def rehearsal(self, rehearsal_id: str) -> Path:
         """Return the work directory of one rehearsal; it is deleted when that has ended."""

@@ -41,6 +41,7 @@ def plan_query(
         takes_back=tuple(name for name, sink in sinks.items() if _goes_back(sink)),
         objects=objects_of(program),
         keeps_state=bool(program.operators),
+        paths=tuple(_paths(program)),
     )
 
 
@@ -66,6 +67,18 @@ def _tables(program: Program) -> Iterator[dict[str, str | None]]:
         for name in names:
             table = program.tables[name]
             yield {"name": name, "direction": direction, "connector": table.connector, "uri": known_place(table)}
+
+
+def _paths(program: Program) -> Iterator[str]:
+    """Yield the files and directories of the disk that sources and sinks name, also those of rejected records."""
+    from engine.openlineage.datasets import known_place  # noqa: PLC0415
+
+    for table in program.tables.values():
+        scheme, _, path = (known_place(table) or "").partition("://")
+        if scheme == "file":
+            yield path
+        if table.dead_letter_directory is not None:
+            yield str(table.dead_letter_directory)
 
 
 def _kept(program: Program) -> Iterator[tuple[str, SinkKind]]:

@@ -65,6 +65,8 @@ class PlannedQuery:
     """As in `Bound`."""
     keeps_state: bool = False
     """Whether it has operators with state."""
+    paths: tuple[str, ...] = ()
+    """Files and directories of the disk that its sources and sinks name."""
 
     def as_version(
         self,
