@@ -67,6 +67,16 @@ REFUSED = [
         "use it as",
     ),
     ("SELECT k FROM s LEFT JOIN (VALUES (1)) AS t(a) ON a = n", "VALUES take an inner join with ON", "JOIN (VALUES"),
+    (
+        "WITH a AS (SELECT k FROM s), A AS (SELECT n FROM s) SELECT * FROM a",
+        "'A' appears twice in WITH",
+        "another name",
+    ),
+    (
+        "SELECT count(*) FROM s GROUP BY hop(INTERVAL '1 millisecond', INTERVAL '1 hour')",
+        "each row would be in 3,600,000 windows of hop(), and at most 100,000 are supported",
+        "a longer slide",
+    ),
     ("DESCRIBE s", "a statement cannot begin with DESCRIBE", "arroyo check"),
     ("EXPLAIN SELECT k FROM s", "a statement cannot begin with EXPLAIN", "arroyo explain"),
     ("DELETE FROM s", "a statement cannot begin with DELETE", "opposite condition"),

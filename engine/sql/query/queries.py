@@ -21,7 +21,7 @@ from datetime import timedelta
 from sqlglot import exp
 
 from engine import types
-from engine.errors import SyntaxRefusedError, UnsupportedClauseError
+from engine.errors import DuplicateNameError, SyntaxRefusedError, UnsupportedClauseError
 from engine.plan.expressions.expr import Column, Expr, Named
 from engine.plan.nodes import Carried, Filter
 from engine.plan.tree import Node
@@ -108,12 +108,17 @@ class Queries:
         if clause.args.get("recursive"):
             raise UnsupportedClauseError("a recursive CTE is not supported", at=self.script.position(clause))
         queries = inner
+        names: set[str] = set()
         for cte in clause.expressions:
             relation: Relation | None = None
+            name = cte.alias.lower()
             with complaints.collect(self.script.position(cte.this)):
+                if name in names:
+                    raise DuplicateNameError(f"{cte.alias!r} appears twice in WITH", hint="give one another name")
+                names.add(name)
                 relation = rename_columns(queries.translate(cte.this), cte.args.get("alias"), self.script)
                 count_relations(relation.rows)
-            queries = replace(queries, ctes={**queries.ctes, cte.alias.lower(): relation})
+            queries = replace(queries, ctes={**queries.ctes, name: relation})
         return queries
 
     def translate_body(self, query: exp.Expr) -> Relation:

@@ -27,6 +27,8 @@ from engine.values.durations import read_duration
 WINDOW_NAME = "window"
 """Column name of a window without an alias."""
 
+MOST_WINDOWS = 100_000
+"""Largest number of windows in which a row may be; each of them is a row of output."""
 COMPUTED_WINDOW = "__again"
 """Column that `with_window` adds."""
 
@@ -62,6 +64,11 @@ def _hop(slide: timedelta, width: timedelta) -> Hop:
         raise WindowArgumentError(
             f"hop() slides by {slide} over a width of {width}, so rows between the windows would be lost",
             hint="the slide comes first and is at most the width",
+        )
+    if width / slide > MOST_WINDOWS:
+        raise WindowArgumentError(
+            f"each row would be in {width // slide:,} windows of hop(), and at most {MOST_WINDOWS:,} are supported",
+            hint="choose a longer slide or a shorter width",
         )
     return Hop(slide, width)
 
