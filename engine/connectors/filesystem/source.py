@@ -120,13 +120,12 @@ class FilesystemSource:
 
     def _advance(self, position: FilePosition, max_rows: int | None) -> FilePosition:
         remaining = max_rows
-        files = self._list()
+        files = iter(self._list())
         while remaining is None or remaining > 0:
             if position.is_done:
                 following = next((file for file in files if _is_after(file, position)), None)
                 if following is None:
                     return position
-                files = files[files.index(following) + 1 :]
                 position = position.enter(following)
             if remaining is None:
                 position = position.leave()
