@@ -25,7 +25,8 @@ from engine.spark.run.stop_control import StopRequested
 from engine.udf.declared import UdfFile
 
 LOST = "Job aborted: Lost task 0.3 in stage 0.0 (TID 3) (10.0.0.5 executor 1): org.apache.spark.SparkException: \n"
-SPARK: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077"))
+DRIVER = {"spark.driver.host": "10.0.0.9", "spark.driver.port": "4040"}
+SPARK: Any = SimpleNamespace(sparkContext=SimpleNamespace(master="spark://host:7077", getConf=lambda: DRIVER))
 
 
 @pytest.fixture
@@ -71,8 +72,11 @@ def test_a_cluster_whose_executors_are_not_up_in_time_is_named(tmp_path: Path, m
     monkeypatch.setattr(executor_probe, "_executors", lambda _: [])
     times = iter([0.0, 181.0])
 
-    with pytest.raises(NoExecutorsError, match="no executor is up, of spark://host:7077, within 180 s"):
+    with pytest.raises(NoExecutorsError, match="no executor is up, of spark://host:7077, within 180 s") as refused:
         probe_executors(SPARK, tmp_path, clock=lambda: next(times))
+
+    assert "look for the driver at 10.0.0.9:4040" in str(refused.value.hint)
+    assert "set driver_host" in str(refused.value.hint)
 
     assert not list(tmp_path.iterdir())
 

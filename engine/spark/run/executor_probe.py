@@ -48,6 +48,10 @@ _PYTHON_HINT = (
     "set executor_python to a Python of this version on the executors, or ship one with executor_archive, which "
     "`arroyo package` makes"
 )
+_REACH_HINT = (
+    "set driver_host to an address of this machine that executors reach, and driver_port and block_manager_port to "
+    "ports that are open between them"
+)
 _EXECUTOR = re.compile(r"\(([^\s()]+) executor (\d+)\)")
 _MISSING = re.compile(rf"{NO_PYTHON} (\S+) on (\S+)")
 _ENDED = re.compile(r"Error from python worker:\n(.*?)\nPYTHONPATH was:", re.DOTALL)
@@ -284,8 +288,9 @@ def _executors(spark: SparkSession) -> list[ExecutorLook]:
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - pyspark does not say which executors there are
         if context.isStopped():
             raise NoExecutorsError(
-                "the cluster has removed the application: its executors ended as soon as they were started",
-                hint="the logs of the executors, in the directories of the workers, have the reason",
+                "the cluster has removed the application: its executors ended as soon as they were started. They look "
+                f"for the driver at {_driver_of(spark)}",
+                hint=f"{_REACH_HINT}; the logs of the executors, in the directories of the workers, have the reason",
             )
         context.listenerBus().waitUntilEmpty()
         found = context.statusStore().executorList(True)
@@ -301,8 +306,14 @@ def _none_up(spark: SparkSession, wait: timedelta) -> NoExecutorsError:
     return NoExecutorsError(
         f"{whose}, of {spark.sparkContext.master}, within {wait.total_seconds():.0f} s",
         hint="see the page and the logs of the cluster: it needs free cores, the memory that was asked for and Java "
-        "17 or newer; its workers must reach the driver",
+        f"17 or newer. Executors look for the driver at {_driver_of(spark)}; if they do not reach it, {_REACH_HINT}",
     )
+
+
+def _driver_of(spark: SparkSession) -> str:
+    """Return the address of the driver, as its executors have it."""
+    conf = spark.sparkContext.getConf()
+    return f"{conf.get('spark.driver.host')}:{conf.get('spark.driver.port')}"
 
 
 def _first_line(text: str) -> str:
