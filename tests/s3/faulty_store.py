@@ -11,8 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 from urllib.parse import urlsplit
 
-Fault = Literal["unavailable", "lost", "refused"]
-"""503 without a word to the store; a request that is done and never answered; 403."""
+Fault = Literal["unavailable", "lost", "refused", "silent", "slow"]
+"""503 without a word to the store; a request that is done and never answered; 403; a connection that stays open and
+brings nothing; an answer that takes a while."""
+_SLOW_SECONDS = 0.3
 _NOT_PASSED_ON = {"connection", "transfer-encoding", "keep-alive"}
 _REFUSAL = (
     b"<?xml version='1.0'?><Error><Code>%s</Code><Message>this is a test</Message><RequestId>1</RequestId></Error>"
@@ -48,6 +50,8 @@ class FaultyStore:
     url: str = ""
     ignores: frozenset[str] = frozenset()
     """Headers that are not passed on, in lower case: of a store that does not know them."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Ends all silence."""
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Pass a request on, or have it fail."""
@@ -65,6 +69,12 @@ class FaultyStore:
             handler.end_headers()
             handler.wfile.write(content)
             return
+        if fault == "silent":
+            self.over.wait()
+            handler.close_connection = True
+            return
+        if fault == "slow":
+            self.over.wait(_SLOW_SECONDS)
         address = urlsplit(self.upstream)
         with contextlib.closing(http.client.HTTPConnection(str(address.hostname), address.port, timeout=60)) as there:
             there.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)
@@ -118,6 +128,7 @@ def faulty(upstream: str) -> Iterator[FaultyStore]:
     try:
         yield store
     finally:
+        store.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

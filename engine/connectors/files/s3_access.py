@@ -29,9 +29,9 @@ except ImportError as missing:
 _ROLES = frozenset({"iam-role", "container-role", "assume-role", "assume-role-with-web-identity", "sso"})
 """What boto3 calls the sources of keys that expire and are renewed."""
 _ANY_REGION = "us-east-1"
-_ATTEMPTS = 5
+ATTEMPTS = 5
 _CONNECT_SECONDS = 10
-_READ_SECONDS = 60
+READ_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ def s3_client(access: S3Access) -> Any:
         aws_secret_access_key=keys and keys.secret,
         aws_session_token=keys and keys.token,
         config=Config(
-            retries={"mode": "standard", "max_attempts": _ATTEMPTS},
+            retries={"mode": "standard", "max_attempts": ATTEMPTS},
             connect_timeout=_CONNECT_SECONDS,
-            read_timeout=_READ_SECONDS,
+            read_timeout=READ_SECONDS,
             **other,
             **sums,
         ),

@@ -24,7 +24,7 @@ from engine.errors import MissingJarsError
 FILE_MANAGER = "arroyo.StateFileManager"
 _FILE_MANAGER_CLASS = "spark.sql.streaming.checkpointFileManagerClass"
 _S3A = "org.apache.hadoop.fs.s3a"
-_FIXED: Mapping[str, str] = {
+FIXED: Mapping[str, str] = {
     # each query has a file system with its own mapping
     "fs.file.impl.disable.cache": "true",
     f"{_FILE_MANAGER_CLASS}": FILE_MANAGER,
@@ -44,7 +44,10 @@ _FIXED: Mapping[str, str] = {
     "fs.s3a.retry.throttle.limit": "8",
     "fs.s3a.connection.establish.timeout": "15s",
     "fs.s3a.connection.request.timeout": "60s",
+    # a store that says nothing for so long is asked again, in uploads too
+    "fs.s3a.connection.timeout": "30s",
 }
+"""The same settings for each bucket."""
 
 
 @contextmanager
@@ -73,7 +76,7 @@ def bucket_settings(checkpoint: Path, url: str) -> Mapping[str, str]:
     """Return the settings of a session."""
     prefix = read_state_url(url)
     return {
-        **_FIXED,
+        **FIXED,
         "arroyo.state.folder": str(state_folder(checkpoint)),
         "arroyo.state.url": f"s3a://{prefix.bucket}/{prefix.prefix}",
         **_access(prefix),
