@@ -103,7 +103,7 @@ class MailboxClient:
             self._connect()
         except (OSError, BrokenConversationError) as error:
             raise MailboxUnreachableError(
-                f"{socket.gethostname()} does not reach the driver at {self._where}: {message_of(error)}",
+                f"{socket.gethostname()} does not reach the driver at {self._where}: {_reason(error)}",
                 hint="check that executors reach the driver at its host and mailbox_port",
             ) from error
 
@@ -142,7 +142,7 @@ class MailboxClient:
         assert failure is not None
         raise MailboxUnreachableError(
             f"{socket.gethostname()} does not reach the driver at {self._where}, for the file {path}: "
-            f"{message_of(failure)}",
+            f"{_reason(failure)}",
             hint="check that executors reach the driver at its host and mailbox_port; the epoch is run again",
         ) from failure
 
@@ -185,6 +185,11 @@ def client_of_environment() -> MailboxClient:
     address = read_address(os.environ)
     assert address is not None, "only workers that see another disk post files"
     return MailboxClient(address)
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong with a connection, without the number of the error."""
+    return (error.strerror if isinstance(error, OSError) else None) or message_of(error)
 
 
 def _answer(conversation: Conversation) -> dict[str, object]:

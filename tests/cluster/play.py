@@ -6,12 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
-from engine.spark.run import executor_watch
+from engine.spark.run import executor_watch, lifecycle
+from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.values.cluster import ClusterSettings
 from tests.cluster.parts import PYTHON, TREE, Cluster
@@ -27,10 +32,11 @@ def start(
     max_epoch_rows: int | None = None,
     upgrade: bool = False,
     patience: float | None = None,
+    closed_port: int | None = None,
     **asked: object,
 ) -> subprocess.Popen[str]:
     """Start a run of a script, in `local[2]` without a cluster. `patience` has the seconds that it waits for executors
-    when all are gone."""
+    when all are gone. With `closed_port`, executors look for the mailbox there, as behind a firewall."""
     here = {} if cluster is None else {"executor_python": PYTHON, "executor_memory": "512m", **asked}
     parameters = {
         "script": str(script),
@@ -40,6 +46,7 @@ def start(
         "max_epoch_rows": max_epoch_rows,
         "upgrade": upgrade,
         "patience": patience,
+        "closed_port": closed_port,
         "cluster": here,
     }
     return subprocess.Popen(
@@ -66,6 +73,8 @@ def main() -> int:
     parameters = json.loads(sys.argv[1])
     if parameters["patience"] is not None:
         executor_watch.PATIENCE = timedelta(seconds=parameters["patience"])
+    if parameters["closed_port"] is not None:
+        patch.object(lifecycle, "open_mailbox", partial(_elsewhere, open_mailbox, parameters["closed_port"])).start()
     script = Path(parameters["script"])
     spec = RunSpec(
         name=script.stem,
@@ -83,6 +92,16 @@ def main() -> int:
         ),
     )
     return until_end(spec, as_json=False)
+
+
+@contextmanager
+def _elsewhere(
+    opened: Callable[..., AbstractContextManager[Mailbox]], port: int, *arguments: Any, **named: Any
+) -> Iterator[Mailbox]:
+    """Open a mailbox, and give another port for its own."""
+    with opened(*arguments, **named) as mailbox:
+        mailbox.address = replace(mailbox.address, port=port)
+        yield mailbox
 
 
 if __name__ == "__main__":
