@@ -72,7 +72,7 @@ def test_the_queries_give_the_batch_answer(
 
     assert run_in(spark, spec, Control()) == "finished"
 
-    assert {query.name: _wrong(query, oracle, tmp_path) for query in queries} == {query.name: "" for query in queries}
+    assert {query.name: wrong(query, oracle, tmp_path) for query in queries} == {query.name: "" for query in queries}
 
 
 def script(queries: Sequence[Query], folder: Path) -> str:
@@ -89,7 +89,8 @@ def script(queries: Sequence[Query], folder: Path) -> str:
     return text
 
 
-def _wrong(query: Query, oracle: duckdb.DuckDBPyConnection, folder: Path) -> str:
+def wrong(query: Query, oracle: duckdb.DuckDBPyConnection, folder: Path) -> str:
+    """Return how the output of a query differs from the batch answer."""
     kinds = {str(number): kind for number, kind in enumerate(query.kinds.split())}
     expected = [comparable(row, kinds) for row in oracle.execute(query.oracle_sql or query.engine_sql).fetchall()]
     lines = [json.loads(line) for line in (folder / f"{query.name}.json").read_text().splitlines()]
