@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,25 @@ def test_each_epoch_with_rows_is_a_version(tmp_path: Path) -> None:
     assert [version["operation"] for version in versions] == ["WRITE", "WRITE", "CREATE TABLE"]
     assert versions[0]["epoch"] == "2"
     assert len(DeltaTable(tmp_path / "out").file_uris()) == 2
+
+
+def test_files_are_in_directories_of_event_time_that_are_no_partition_columns(tmp_path: Path) -> None:
+    timed = Schema((*NUMBERS.fields, Field("_timestamp", TIMESTAMP)))
+    of = delta(tmp_path, partitioning__time_pattern="day=%d/%H", partitioning__fields=("name",))
+    times = [datetime(2024, 5, 6, hour, 30, tzinfo=UTC) for hour in (1, 2)]
+    some = batch(timed, (1, "a", times[0]), (2, None, times[1]), (3, "a", times[0]))
+
+    take(sink(of, place(tmp_path)), epoch(0), [some])
+
+    assert rows(tmp_path) == [{"n": 1, "name": "a"}, {"n": 2, "name": None}, {"n": 3, "name": "a"}]
+    found = DeltaTable(tmp_path / "out")
+    assert found.metadata().partition_columns == ["name"]
+    assert sorted(uri.partition("/out/")[2].rpartition("/")[0] for uri in found.file_uris()) == [
+        "day=06/01/name=a",
+        "day=06/02/name=__HIVE_DEFAULT_PARTITION__",
+    ]
+    assert sink_kind_of(of).needs_event_time(of.options)
+    assert not sink_kind_of(of).needs_event_time(delta(tmp_path).options)
 
 
 def test_a_version_is_made_when_files_become_final(tmp_path: Path) -> None:

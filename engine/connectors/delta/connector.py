@@ -41,6 +41,10 @@ def _check(table: Table) -> str | None:
     return f"a Delta table cannot hold column {strange.name!r} of type {strange.type}" if strange else None
 
 
+def _needs_event_time(options: Options) -> bool:
+    return isinstance(options, DeltaOptions) and options.time_pattern is not None
+
+
 def _wakes_after(options: Options) -> timedelta | None:
     return options.wakes_after if isinstance(options, DeltaOptions) else None
 
@@ -74,6 +78,7 @@ DELTA = Connector(
         check=_check,
         place=_place,
         redirect=_redirect,
+        needs_event_time=_needs_event_time,
         wakes_after=_wakes_after,
         target_names=_target_names,
         new_columns=_new_columns,
@@ -83,6 +88,9 @@ DELTA = Connector(
             "Older versions of the table, and their readers, still have these rows.",
             "The guarantee ends if the table's log is deleted, or the pipeline's own segments and "
             "manifests. The pipeline then fails instead of guessing.",
+            "The directories of `partitioning.time_pattern` are no partition column, and readers of the table, which "
+            "find its files by its log, do not use them. For a partition column, add a date to the query, and name it "
+            "in `partitioning.fields`.",
             "Many small epochs make many versions and small files; set a `rolling_policy` to avoid that.",
         ),
     ),

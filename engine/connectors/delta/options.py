@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field as Option
 
-from engine.connectors.files.sink_options import FileSinkOptions
+from engine.connectors.files.sink_options import TimedFileSinkOptions
 from engine.connectors.files.storage import Location, StorageOptions, WritablePath, read_location
 
 
-class DeltaOptions(FileSinkOptions, StorageOptions):
+class DeltaOptions(TimedFileSinkOptions, StorageOptions):
     """Location of the table, layout of its files, and when a file becomes final: with every epoch, unless a
     `rolling_policy` is set. Each time the table gets a new version. Rows in files that are not final are stored with
     the pipeline's state."""

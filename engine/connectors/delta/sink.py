@@ -63,8 +63,10 @@ class DeltaTarget:
     def finish(self, permit: WritePermit, manifest: EpochManifest) -> None:
         """Commit the epoch's files."""
         if manifest.files:
+            depth = len(self.log.keys)
             files = [
-                DataFile(file.name, file.rows, self.files.size(file.name), _keys(file.name)) for file in manifest.files
+                DataFile(file.name, file.rows, self.files.size(file.name), _keys(file.name, depth))
+                for file in manifest.files
             ]
             self.log.add(permit.epoch, files, _now())
 
@@ -90,7 +92,7 @@ def open_delta_sink(table: Table, options: DeltaOptions, context: SinkContext) -
     keys = tuple(field.name for name in options.fields if (field := table.schema.find(name)) is not None)
     suffix = ".parquet" if options.suffix is None else options.suffix
     layout = Layout(options.prefix, suffix, options.strategy, options.policy, len(keys))
-    partitioner = Partitioner(table.schema, keys, None, keeps_fields=False)
+    partitioner = Partitioner(table.schema, keys, options.time_pattern, keeps_fields=False)
     uri = str(options.location.absolute()) if isinstance(options.location, Path) else options.location.url
     log = DeltaLog(
         uri, _storage(options.location, options), arrow_schema(table.schema), keys, f"{context.job}/{table.name}"
@@ -115,9 +117,10 @@ def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
     return {"aws_conditional_put": "etag"} | {name: value for name, value in settings.items() if value is not None}
 
 
-def _keys(name: str) -> dict[str, str | None]:
-    """Return the values in the names of a file's directories."""
-    pairs = (part.partition("=") for part in name.split("/")[:-1])
+def _keys(name: str, depth: int) -> dict[str, str | None]:
+    """Return the values in the names of a file's `depth` innermost directories; those of time come before them."""
+    directories = name.split("/")[:-1]
+    pairs = (part.partition("=") for part in directories[len(directories) - depth :])
     return {unquote(key): None if value == NO_VALUE else unquote(value) for key, _, value in pairs}
 
 

@@ -97,13 +97,6 @@ class TimedFileSinkOptions(FileSinkOptions):
         description="Whether the files of a time directory become final when the watermark has passed its "
         "end. The default is true if another `rolling_policy` keeps files open.",
     )
-    complete_marker: bool = Option(
-        True,
-        alias="partitioning.complete_marker",
-        description="Whether an empty file `_SUCCESS` is added to a time directory when the watermark has "
-        "passed its end and all its files are final. Rows that arrive later, if the query lets "
-        "them through, are still added to it.",
-    )
 
     @property
     def policy(self) -> RollingPolicy:
@@ -125,3 +118,15 @@ class TimedFileSinkOptions(FileSinkOptions):
         if self.watermark_expiration and self.time_pattern is None:
             raise ValueError("'rolling_policy.watermark_expiration' needs 'partitioning.time_pattern'")
         return self
+
+
+class MarkedFileSinkOptions(TimedFileSinkOptions):
+    """The options of file sinks whose time directories are marked once they are complete."""
+
+    complete_marker: bool = Option(
+        True,
+        alias="partitioning.complete_marker",
+        description="Whether an empty file `_SUCCESS` is added to a time directory when the watermark has "
+        "passed its end and all its files are final. Rows that arrive later, if the query lets "
+        "them through, are still added to it.",
+    )

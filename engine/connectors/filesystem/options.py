@@ -11,7 +11,7 @@ from pydantic import Field as Option
 
 from engine import types
 from engine.connectors.base import Compression
-from engine.connectors.files.sink_options import TimedFileSinkOptions
+from engine.connectors.files.sink_options import MarkedFileSinkOptions
 from engine.connectors.files.storage import BucketOptions, Location, Prefix, StorageOptions, WritablePath, read_location
 from engine.schema import Field
 from engine.values.option_values import Pattern
@@ -89,7 +89,7 @@ class FilesystemLookupOptions(BucketOptions):
     )
 
 
-class FilesystemSinkOptions(TimedFileSinkOptions, StorageOptions):
+class FilesystemSinkOptions(MarkedFileSinkOptions, StorageOptions):
     """Location of the files, how rows are distributed over them, and when a file becomes final: with every epoch,
     unless a `rolling_policy` is set. Only final files are visible. Open files are stored with the pipeline's state, and
     are continued after a stop. At the end of the input all files become final."""
