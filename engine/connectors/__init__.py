@@ -13,6 +13,7 @@ from engine.connectors.impulse import IMPULSE
 from engine.connectors.kafka.connector import KAFKA
 from engine.connectors.kinds import Connector, LookupKind, SinkKind, SourceKind
 from engine.connectors.kinesis.connector import KINESIS
+from engine.connectors.mqtt.connector import MQTT
 from engine.connectors.nexmark.connector import NEXMARK
 from engine.connectors.plugins import find_plugin, load_plugins
 from engine.connectors.polling_http.connector import POLLING_HTTP
@@ -32,6 +33,7 @@ CONNECTORS: tuple[Connector, ...] = (
     IMPULSE,
     KAFKA,
     KINESIS,
+    MQTT,
     NEXMARK,
     POLLING_HTTP,
     PREVIEW,

@@ -106,7 +106,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_connector_that_reads_is_in_these_tests() -> None:
-    with_a_server = {"kafka", "kinesis", "polling_http", "sse", "websocket"}  # in tests of their own
+    with_a_server = {"kafka", "kinesis", "mqtt", "polling_http", "sse", "websocket"}  # in tests of their own
     readers = {connector.name for connector in CONNECTORS if "source" in connector.options}
 
     assert readers - with_a_server == {name.split(",")[0] for name in SOURCES}
@@ -138,6 +138,7 @@ FORMATS_OF = {
     "impulse": set[str](),
     "kafka": LINES | {"raw_bytes", "avro", "protobuf"},
     "kinesis": LINES | {"raw_bytes", "avro", "protobuf"},
+    "mqtt": LINES | {"raw_bytes", "avro", "protobuf"},
     "nexmark": set[str](),
     "polling_http": {"json", "raw_string", "raw_bytes", "avro", "protobuf"},
     "preview": {"json", "debezium_json"},
@@ -187,7 +188,7 @@ SINKS: dict[str, Callable[[Path], Table]] = {
 
 
 def test_every_connector_that_writes_is_in_these_tests() -> None:
-    with_a_server = {"kafka", "kinesis", "redis", "webhook"}  # in tests of their own
+    with_a_server = {"kafka", "kinesis", "mqtt", "redis", "webhook"}  # in tests of their own
 
     assert {declaration.name for declaration in CONNECTORS if "sink" in declaration.options} - with_a_server == set(
         SINKS

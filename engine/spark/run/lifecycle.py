@@ -295,7 +295,12 @@ def _run(
         owner = None if url is None else own_prefix(url)
         with state_in_bucket(spark, checkpoint, url):
             has_other_disks = prepared.spec.has_other_disks
-            receivers = receivers_of(prepared.program, prepared.paths.intake, has_other_disks=has_other_disks)
+            receivers = receivers_of(
+                prepared.program,
+                prepared.paths.intake,
+                has_other_disks=has_other_disks,
+                keeps_state=prepared.spec.keeps_state,
+            )
             running = _Running(
                 prepared, control, reporter, listeners, EpochGate(control), pacing, owner=owner, receivers=receivers
             )

@@ -37,9 +37,10 @@ class Receivers:
             thread.stop()
 
 
-def receivers_of(program: Program, intake: Path, *, has_other_disks: bool) -> Receivers:
+def receivers_of(program: Program, intake: Path, *, has_other_disks: bool, keeps_state: bool = True) -> Receivers:
     """Return the receivers of a program, whose logs are in the directory `intake`. Raise DiskNotSharedError if
-    executors cannot read the logs."""
+    executors cannot read the logs. Receivers of a run that does not keep its state do not know their log, and leave
+    nothing behind on a server."""
     threads: list[ReceivingThread] = []
     for name in program.scans:
         table = replace(program.tables[name], intake=intake / safe_name(name))
@@ -51,5 +52,6 @@ def receivers_of(program: Program, intake: Path, *, has_other_disks: bool) -> Re
         assert isinstance(options, IntakeOptions)
         assert table.intake is not None
         writer = LogWriter(table.intake, options.max_log_bytes, drops_oldest=options.when_full == "drop_oldest")
-        threads.append(ReceivingThread(Reception(name, options, receive(table), writer)))
+        receiver = receive(table if keeps_state else replace(table, intake=None))
+        threads.append(ReceivingThread(Reception(name, options, receiver, writer)))
     return Receivers(threads)
