@@ -39,9 +39,11 @@ from engine.checkpoints.places import NotAsSavedError, Place, as_damage
 from engine.checkpoints.swap import MovePoint
 from engine.delivery.durable import sync_directory, sync_file
 from engine.delivery.faults import reach
+from engine.delivery.storage import Storage
 from engine.errors import DiskFullError, EngineError, PlaceError, SavepointNotFoundError
 
 _PATHS = "stateSchemaFilePaths"
+_MOST_OPERATORS = 10_000
 
 
 def bring_home(checkpoint: Path) -> None:
@@ -63,6 +65,25 @@ def _bring_home(path: Path, operator: Path) -> None:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # the sum of what is replaced, which Spark checks
         written = json.dumps({**about, "stateStoreInfo": stores}, separators=(",", ":"))
         write_text(path, f"{version}\n{written}")
+
+
+def bring_home_in_bucket(storage: Storage, state: Path) -> None:
+    """Rewrite the paths of schemas in a bucket that has the state of the folder `state`. No run may be active on it."""
+    for number in range(_MOST_OPERATORS):
+        names = [name for name in storage.list(f"{number}/_metadata/v2/") if name.rpartition("/")[2].isdigit()]
+        if not names:
+            return
+        for name in names:
+            found = storage.get(name)
+            version, _, text = ("" if found is None else found.content.decode()).partition("\n")
+            try:
+                about = json.loads(text)
+                stores = [_at_home(store, state / str(number)) for store in about["stateStoreInfo"]]
+            except (ValueError, KeyError, TypeError) as error:
+                raise unreadable(state / name) from error
+            if stores != about["stateStoreInfo"]:
+                written = json.dumps({**about, "stateStoreInfo": stores}, separators=(",", ":"))
+                storage.put(name, f"{version}\n{written}".encode())
 
 
 def _at_home(store: Mapping[str, object], operator: Path) -> dict[str, object]:

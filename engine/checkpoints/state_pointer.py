@@ -56,6 +56,15 @@ def remove_pointer(checkpoint: Path) -> None:
     sync_directory(checkpoint)
 
 
+def adopt_folder(paths: StatePaths) -> None:
+    """Let the pointer and the prefixes of a state that a journal has belong to the folder that this run works in. The
+    journal has one run at a time, so the objects are not those of a copy."""
+    if (pointer := read_pointer(paths.checkpoint)) is not None:
+        write_pointer(paths.checkpoint, pointer.url)
+    if (content := read_json(paths.root / PREFIXES)) is not None:
+        write_json(paths.root / PREFIXES, {**content, "folder": str(state_folder(paths.checkpoint))})
+
+
 def begun_prefixes(paths: StatePaths) -> tuple[str, ...]:
     """Return the prefixes that this state directory has used and not yet seen empty; none of another directory."""
     content = read_json(paths.root / PREFIXES) or {}

@@ -37,6 +37,8 @@ def path(text: str) -> Path:
     and would mean this directory."""
     if not text:
         raise ArgumentTypeError("is empty")
+    if text.lower().startswith(("s3://", "s3::")):
+        raise ArgumentTypeError(f"{text!r} is in a bucket, and must be on this machine")
     return Path(text)
 
 

@@ -15,17 +15,20 @@ import os
 import secrets
 from pathlib import Path
 
+from engine.delivery.mirrored import append_changes
+
 # What file systems answer that have no hard links, such as vfat and some that are mounted over a network.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
+    """Make the names in a directory durable; in a mirrored state directory also everything that has changed there."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+    append_changes(directory)
 
 
 def sync_file(path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from engine.delivery.epoch import Epoch
 from engine.delivery.ledger import superseded
+from engine.delivery.mirrored import look_for_successor
 
 
 def state_of(sink_directory: Path) -> Path:
@@ -23,7 +24,8 @@ def state_of(sink_directory: Path) -> Path:
 
 
 def check_fence(sink_directory: Path, epoch: Epoch) -> None:
-    """Raise `SupersededError` if a newer generation than the epoch's may write."""
+    """Raise `SupersededError` if a newer generation than the epoch's may write, or another run has the state."""
+    look_for_successor(sink_directory)
     try:
         newest = int((state_of(sink_directory) / "generation").read_text().strip() or 0)
     except FileNotFoundError:

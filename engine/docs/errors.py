@@ -244,6 +244,7 @@ REMEDIES: Mapping[str, str] = {
     "sql.window_mismatch": "Group by the existing window column.",
     "sql.wrong_direction": "Change the table's `type`, or use another table.",
     "state.bucket": "Check the bucket, the region, the endpoint and the permissions of the credentials.",
+    "state.not_in_a_bucket": "Use a local --state-dir with the setting state_url, or another connector.",
     "state.unfit_storage": "Use another store, or another prefix: see what `arroyo doctor storage` reports.",
     "state.bucket_unavailable": "Nothing is lost. The job goes on from its last epoch once the bucket answers.",
     "state.backfill": "Choose a range that fits the windows and tables, or pass `--partial-windows`.",

@@ -115,6 +115,12 @@ class StateBucketError(StateError):
     code = "state.bucket"
 
 
+class NotInBucketError(StateError):
+    """A run whose whole state is in a bucket does not support a part of the script, or an option, yet."""
+
+    code = "state.not_in_a_bucket"
+
+
 class UnfitStorageError(StateError):
     """A bucket or a folder does not keep the promises that a state relies on."""
 

@@ -50,6 +50,11 @@ VARIABLES: tuple[Variable, ...] = (
         "the same, separated by commas.",
     ),
     Variable(
+        "ARROYO_STATE_LEASE",
+        "`arroyo run` with a `--state-dir` in a bucket",
+        "Seconds after which a run that does not renew its lease may be replaced by another one; 30 by default.",
+    ),
+    Variable(
         "ARROYO_JARS",
         "drivers",
         "Java archives that Spark loads, separated by commas; `source.reader = 'jvm'` needs those of Spark's Kafka "

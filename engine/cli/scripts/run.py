@@ -8,7 +8,7 @@ import signal
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -53,8 +53,9 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state-dir",
         metavar="DIR",
-        type=path,
-        help="Store the state in this directory; the same script resumes from it",
+        type=_state_place,
+        help="Store the state in this directory, or below this prefix of a bucket (s3://bucket/prefix); the same "
+        "script resumes from it",
     )
     add_udf_argument(parser)
     add_connections_argument(parser)
@@ -103,6 +104,24 @@ def _arguments(parser: ArgumentParser) -> None:
     )
 
 
+def _state_place(text: str) -> Path | str:
+    """Return the directory of a state, or the URL of its prefix in a bucket."""
+    from engine.connectors.files.storage import read_location  # noqa: PLC0415 - `--help` must not pay for it
+
+    try:
+        location = read_location(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} {error}") from error
+    return path(str(location) if text else text) if isinstance(location, Path) else text
+
+
+def _local_directory(place: Path | str | None, opened: ExitStack) -> Path:
+    """Return the directory in which a run works; that of a state in a bucket is made when the state is claimed."""
+    if place is None:
+        return Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="arroyo-")))
+    return Path(place)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number greater than zero")
@@ -141,13 +160,13 @@ def _run(arguments: Namespace) -> int:
     if arguments.stand_ins is not None:
         prepare_outputs(program.tables.values(), arguments.stand_ins)
     state_dir = arguments.state_dir
-    with nullcontext(str(state_dir)) if state_dir else tempfile.TemporaryDirectory(prefix="arroyo-") as directory:
+    with ExitStack() as opened:
         from engine.spark.run.run_spec import RunSpec  # noqa: PLC0415 - nothing of Spark is imported for a refused script
 
         spec = RunSpec(
             name=arguments.name or (Path(arguments.file).stem if arguments.file != "-" else "stdin"),
             sql=script,
-            state_dir=Path(directory),
+            state_dir=_local_directory(state_dir, opened),
             parallelism=arguments.parallelism,
             force=arguments.force,
             upgrade=_upgrade(arguments),
@@ -158,6 +177,10 @@ def _run(arguments: Namespace) -> int:
             stand_ins=arguments.stand_ins,
             keeps_state=state_dir is not None,
         )
+        if isinstance(state_dir, str):
+            from engine.spark.run.journaled_run import in_bucket  # noqa: PLC0415 - few runs need it
+
+            spec = opened.enter_context(in_bucket(state_dir, program, spec, is_warm=arguments.warm))
         if arguments.warm:
             from engine.cli.scripts.warm import run_warm  # noqa: PLC0415 - few runs need it
 

@@ -38,6 +38,7 @@ from engine.checkpoints.state_owners import PrefixOwner, own_prefix
 from engine.compile import Program
 from engine.connectors.base import SinkContext
 from engine.delivery.faults import Point, reach
+from engine.delivery.mirrored import append_changes, refuse_lost
 from engine.delivery.ownership import Owner
 from engine.errors import message_of
 from engine.plan.state.forms import with_forms
@@ -446,6 +447,7 @@ class _Running:
         self.begun.begin(number)
         paths, closes_windows = self.prepared.paths, self.prepared.program.parts.closes_windows
         epoch = planned_epoch(number, self.prepared.claim, paths.checkpoint, closes_windows=closes_windows)
+        append_changes(paths.checkpoint)
         reach(Point.AFTER_OFFSETS, number)
         sinks = steps.epoch_part.run(steps.stream.released(rows), epoch, steps.stream.whole)
         begin = time.monotonic()
@@ -499,6 +501,7 @@ class _Running:
 
     def _look_around(self) -> None:
         """Raise an error if another run has the state now, or the cluster has no executor any more."""
+        refuse_lost(self.prepared.paths.root)
         if self.owner is not None:
             self.owner.look()
         if self.executors is not None:

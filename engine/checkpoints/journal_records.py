@@ -1,0 +1,92 @@
+"""Records of a journal, as bytes.
+
+arroyo-journal 1, then compressed:
+    {"kind": "change", "token": "5f2c...", "removed": ["watermarks/..."], "claims": [],
+     "files": [["checkpoint/offsets/7", 812, 1764400000000000000, "9f86...", null], ...]}
+    the contents of the files, one after the other; those of files that are blobs are elsewhere
+
+The token is random, so two records are never equal by accident.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+_HEAD = b"arroyo-journal 1\n"
+Kind = Literal["claim", "change", "snapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class JournaledFile:
+    """A file of a state directory. Its content is in the blob of that name, or else in the record; in memory it is not
+    kept longer than needed."""
+
+    size: int
+    modified_ns: int
+    sha256: str
+    blob: str | None = None
+    content: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record: what has changed since the one before, or for a snapshot all files. `claims` are the numbers of the
+    claims before a snapshot."""
+
+    kind: Kind
+    token: str
+    files: Mapping[str, JournaledFile] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    claims: tuple[int, ...] = ()
+
+    def applied_to(self, files: Mapping[str, JournaledFile]) -> dict[str, JournaledFile]:
+        """Return the files of a state after this record."""
+        before = {} if self.kind == "snapshot" else files
+        return {name: file for name, file in before.items() if name not in self.removed} | dict(self.files)
+
+
+class BrokenRecordError(Exception):
+    """The bytes are not those of a record."""
+
+
+def to_bytes(record: Record) -> bytes:
+    """Encode a record."""
+    files = [[name, file.size, file.modified_ns, file.sha256, file.blob] for name, file in record.files.items()]
+    header = {
+        "kind": record.kind,
+        "token": record.token,
+        "files": files,
+        "removed": record.removed,
+        "claims": record.claims,
+    }
+    contents = b"".join(file.content for file in record.files.values() if file.blob is None)
+    return _HEAD + zlib.compress(json.dumps(header).encode() + b"\n" + contents, level=1)
+
+
+def from_bytes(content: bytes) -> Record:
+    """Decode a record, and compare the contents of its files with their digests."""
+    try:
+        if not content.startswith(_HEAD):
+            raise ValueError("another format")
+        header, _, rest = zlib.decompress(content[len(_HEAD) :]).partition(b"\n")
+        parsed = json.loads(header)
+        files: dict[str, JournaledFile] = {}
+        for name, size, modified, digest, blob in parsed["files"]:
+            content = rest[:size] if blob is None else b""
+            rest = rest[len(content) :]
+            if blob is None and digest_of(content) != digest:
+                raise ValueError(name)
+            files[name] = JournaledFile(size, modified, digest, blob, content)
+        return Record(parsed["kind"], parsed["token"], files, tuple(parsed["removed"]), tuple(parsed["claims"]))
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        raise BrokenRecordError(str(error)) from error
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
