@@ -1,6 +1,6 @@
 """Records of a journal, as bytes.
 
-arroyo-journal 1, then compressed:
+arroyo-journal 1 and the SHA-256 of the rest, which is compressed:
     {"kind": "change", "token": "5f2c...", "removed": ["watermarks/..."], "claims": [],
      "files": [["checkpoint/offsets/7", 812, 1764400000000000000, "9f86...", null], ...]}
     the contents of the files, one after the other; those of files that are blobs are elsewhere
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-_HEAD = b"arroyo-journal 1\n"
+_HEAD = b"arroyo-journal 1 "
 Kind = Literal["claim", "change", "snapshot"]
 
 
@@ -65,15 +65,17 @@ def to_bytes(record: Record) -> bytes:
         "claims": record.claims,
     }
     contents = b"".join(file.content for file in record.files.values() if file.blob is None)
-    return _HEAD + zlib.compress(json.dumps(header).encode() + b"\n" + contents, level=1)
+    body = zlib.compress(json.dumps(header).encode() + b"\n" + contents, level=1)
+    return _HEAD + digest_of(body).encode() + b"\n" + body
 
 
 def from_bytes(content: bytes) -> Record:
     """Decode a record, and compare the contents of its files with their digests."""
     try:
-        if not content.startswith(_HEAD):
-            raise ValueError("another format")
-        header, _, rest = zlib.decompress(content[len(_HEAD) :]).partition(b"\n")
+        head, _, body = content.partition(b"\n")
+        if head != _HEAD + digest_of(body).encode():
+            raise ValueError("another format, or other bytes")
+        header, _, rest = zlib.decompress(body).partition(b"\n")
         parsed = json.loads(header)
         files: dict[str, JournaledFile] = {}
         for name, size, modified, digest, blob in parsed["files"]:

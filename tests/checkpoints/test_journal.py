@@ -34,7 +34,9 @@ _NUMBERS = itertools.count()
 
 def folder(tmp_path: Path) -> Path:
     """An empty folder that no run has had."""
-    return tmp_path / f"machine-{next(_NUMBERS)}" / "state"
+    empty = tmp_path / f"machine-{next(_NUMBERS)}" / "state"
+    empty.mkdir(parents=True)
+    return empty
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -217,7 +219,7 @@ def test_lease_that_another_run_has_taken_is_lost(storage: LocalStorage, tmp_pat
         storage.put("lease", json.dumps({"released": False}).encode())
         journal.lease.renew()
         assert journal.lease.is_lost
-        (journal.root / "late").mkdir(parents=True)
+        (journal.root / "late").mkdir()
         (journal.root / "late" / "file").write_bytes(b"1")
         with pytest.raises(SupersededError):
             journal.append()
