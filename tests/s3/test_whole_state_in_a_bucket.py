@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 SOURCE = """
 CREATE TABLE ticks WITH (
-  connector = 'impulse', event_rate = '1000', message_count = '120', event_time_interval = '1 second',
+  connector = 'impulse', event_rate = '1000', message_count = '{ticks}', event_time_interval = '1 second',
   start_time = '2024-01-01T00:00:00Z'
 );
 """
 SINK = """
 CREATE TABLE windows WITH (
-  connector = 'filesystem', path = '{out}', format = 'json', type = 'sink', 'rolling_policy.file_size' = '{size}'
+  connector = 'filesystem', path = '{out}', format = 'json', type = 'sink', 'rolling_policy.file_size' = '60b'
 );
 INSERT INTO windows SELECT tumble(INTERVAL '10 seconds') AS w, count(*) AS ticks FROM ticks GROUP BY w;
 """
@@ -48,8 +48,8 @@ WINDOWS = 12
 MOST_REQUESTS = 16
 
 
-def script(bucket: Store, size: str = "60b") -> str:
-    return SOURCE + SINK.format(out=f"s3://{bucket.bucket}/out", size=size)
+def script(bucket: Store, ticks: int = 10 * WINDOWS) -> str:
+    return SOURCE.format(ticks=ticks) + SINK.format(out=f"s3://{bucket.bucket}/out")
 
 
 def spec_of(bucket: Store) -> RunSpec:
@@ -69,11 +69,11 @@ def play_elsewhere(
     return outcome, reports, folder
 
 
-def is_whole(bucket: Store) -> bool:
+def is_whole(bucket: Store, windows: int = WINDOWS) -> bool:
     """Whether every window is there once."""
     lines = [json.loads(line) for name in bucket.keys() for line in bucket.read(name).splitlines()]  # noqa: SIM118
     counts = Counter(line["w"]["start"] if isinstance(line["w"], Mapping) else line["w"] for line in lines)
-    return len(counts) == WINDOWS and set(counts.values()) == {1} and {line["ticks"] for line in lines} == {10}
+    return len(counts) == windows and set(counts.values()) == {1} and {line["ticks"] for line in lines} == {10}
 
 
 def test_run_continues_from_an_empty_folder(spark: SparkSession, bucket: Store) -> None:
@@ -162,7 +162,9 @@ def test_options_that_do_not_work_with_a_bucket_are_named(bucket: Store, change,
     ],
 )
 def test_tables_that_do_not_work_with_a_bucket_are_named(bucket: Store, sink: str, reason: str) -> None:
-    sql = f"{SOURCE} CREATE TABLE o (n BIGINT) WITH ({sink}); INSERT INTO o SELECT counter FROM ticks;"
+    sql = (
+        f"{SOURCE.format(ticks=120)} CREATE TABLE o (n BIGINT) WITH ({sink}); INSERT INTO o SELECT counter FROM ticks;"
+    )
     spec = replace(spec_of(bucket), sql=sql)
     with (
         pytest.raises(NotInBucketError, match=reason),
@@ -180,11 +182,11 @@ def test_tools_that_read_a_folder_refuse_a_bucket(verb: list[str], capsys: pytes
 
 def test_killed_drivers_whose_disk_is_gone_lose_and_double_nothing(bucket: Store, tmp_path: Path) -> None:
     """Five times: kill -9 of the driver with its JVM, deletion of its folder, a start in another one."""
-    (tmp_path / "q.sql").write_text(script(bucket))
+    (tmp_path / "q.sql").write_text(script(bucket, 600))
     for cycle in range(5):
         assert run_elsewhere(bucket, tmp_path, f"machine-{cycle}", kill_after=2) == -signal.SIGKILL
     assert run_elsewhere(bucket, tmp_path, "last", kill_after=None) == 0
-    assert is_whole(bucket)
+    assert is_whole(bucket, 60)
 
 
 def run_elsewhere(bucket: Store, folder: Path, machine: str, *, kill_after: int | None) -> int:
