@@ -231,16 +231,15 @@ def open_journal(storage: Storage, root: Path, seconds: float = LEASE.total_seco
     """Claim a journal and put its files into an empty folder. Raise StateInUseError if its run is alive, or another one
     claims it at the same time."""
     seen = wait_until_free(storage)
-    token = secrets.token_hex(8)
     state = read_journal(storage)
     position = state.position + 1
-    if storage.create(_record_name(position), to_bytes(Record("claim", token))) is None:
+    if storage.create(_record_name(position), to_bytes(Record("claim", secrets.token_hex(8)))) is None:
         raise StateInUseError(
             f"another run uses the state in {storage}, or has just taken it",
             hint="stop that run, or give another --state-dir",
         )
     state = replace(state, position=position, claims=(*state.claims, position))
-    lease = Lease(storage, token, seconds, lock_path(storage))
+    lease = Lease(storage, position, seconds, lock_path(storage))
     lease.take(seen)
     try:
         put_into(storage, state, root)

@@ -1,6 +1,6 @@
 """The lease of a run on a journal. It shows that the run is alive, so that a second one is refused.
 
-    lease    {"token": "9a1e", "seconds": 30, "count": 7, "machine": "1f6c...", "lock": "/tmp/x", "released": false}
+    lease    {"claim": 41, "seconds": 30, "count": 7, "machine": "1f6c...", "lock": "/tmp/x", "released": false}
 
     released, or none                                       a start takes it
     the holder was on this machine, and its lock is free    it has ended: a start takes it
@@ -42,7 +42,7 @@ class Lease:
     """The lease of this run."""
 
     storage: Storage
-    token: str
+    claim: int
     seconds: float
     lock: str
     is_lost: bool = False
@@ -55,7 +55,27 @@ class Lease:
     def take(self, seen: Stored | None) -> None:
         """Write the lease over the one that was seen. The journal has been claimed before."""
         self._handle = _try_lock(self.lock, creates=True)
+        self._write(seen)
+        self._thread = threading.Thread(target=self._renew_all_the_time, name="lease of the state", daemon=True)
+        self._thread.start()
+
+    def renew(self) -> None:
+        """Renew it; note if a later run has it."""
+        if self.is_lost or self._version is None:
+            return
+        self._count += 1
+        version = self.storage.compare_and_put(_NAME, self._content(is_released=False), self._version)
+        if version is None:
+            self._write(self.storage.get(_NAME))
+        else:
+            self._version = version
+
+    def _write(self, seen: Stored | None) -> None:
+        """Replace the lease of an earlier run, which may renew it at the same time. A later run has the state."""
         for _ in range(_TRIES):
+            if seen is not None and _claim_in(seen) > self.claim:
+                self.is_lost = True
+                return
             content = self._content(is_released=False)
             version = (
                 self.storage.create(_NAME, content)
@@ -64,21 +84,8 @@ class Lease:
             )
             if version is not None:
                 self._version = version
-                break
-            seen = self.storage.get(_NAME)  # a last renewal of the run before
-        self._thread = threading.Thread(target=self._renew_all_the_time, name="lease of the state", daemon=True)
-        self._thread.start()
-
-    def renew(self) -> None:
-        """Renew it; note if another run has it."""
-        if self.is_lost or self._version is None:
-            return
-        self._count += 1
-        version = self.storage.compare_and_put(_NAME, self._content(is_released=False), self._version)
-        if version is None:
-            self.is_lost = True
-        else:
-            self._version = version
+                return
+            seen = self.storage.get(_NAME)
 
     def release(self) -> None:
         """Let the next run start without waiting."""
@@ -99,7 +106,7 @@ class Lease:
 
     def _content(self, *, is_released: bool) -> bytes:
         lease = {
-            "token": self.token,
+            "claim": self.claim,
             "seconds": self.seconds,
             "count": self._count,
             "host": socket.gethostname(),
@@ -139,6 +146,14 @@ def wait_until_free(
                 hint="stop that run, or give another --state-dir",
             )
     return seen
+
+
+def _claim_in(lease: Stored) -> int:
+    """Return the number of the claim of the run that has a lease; 0 if it is damaged."""
+    try:
+        return int(json.loads(lease.content)["claim"])
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 def machine() -> str:

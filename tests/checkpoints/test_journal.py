@@ -216,7 +216,7 @@ def test_holder_that_has_ended_on_this_machine_is_replaced_at_once(storage: Loca
 
 def test_lease_that_another_run_has_taken_is_lost(storage: LocalStorage, tmp_path: Path) -> None:
     with killed(open_journal(storage, folder(tmp_path))) as journal:
-        storage.put("lease", json.dumps({"released": False}).encode())
+        storage.put("lease", json.dumps({"released": False, "claim": 9}).encode())
         journal.lease.renew()
         assert journal.lease.is_lost
         (journal.root / "late").mkdir()
