@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.checkpoints.journal_files import Signature, changes_since, scan
-from engine.checkpoints.journal_lease import LEASE, Lease, lock_path, wait_until_free
+from engine.checkpoints.journal_lease import LEASE, Lease, claim_in, lock_path, wait_until_free
 from engine.checkpoints.journal_records import (
     BrokenRecordError,
     JournaledFile,
@@ -233,6 +233,8 @@ def open_journal(storage: Storage, root: Path, seconds: float = LEASE.total_seco
     seen = wait_until_free(storage)
     state = read_journal(storage)
     position = state.position + 1
+    if seen is not None and claim_in(seen) >= position:
+        raise _damaged(storage, f"record {claim_in(seen)}, which its lease names, is missing")
     if storage.create(_record_name(position), to_bytes(Record("claim", secrets.token_hex(8)))) is None:
         raise StateInUseError(
             f"another run uses the state in {storage}, or has just taken it",

@@ -73,7 +73,7 @@ class Lease:
     def _write(self, seen: Stored | None) -> None:
         """Replace the lease of an earlier run, which may renew it at the same time. A later run has the state."""
         for _ in range(_TRIES):
-            if seen is not None and _claim_in(seen) > self.claim:
+            if seen is not None and claim_in(seen) > self.claim:
                 self.is_lost = True
                 return
             content = self._content(is_released=False)
@@ -148,7 +148,7 @@ def wait_until_free(
     return seen
 
 
-def _claim_in(lease: Stored) -> int:
+def claim_in(lease: Stored) -> int:
     """Return the number of the claim of the run that has a lease; 0 if it is damaged."""
     try:
         return int(json.loads(lease.content)["claim"])

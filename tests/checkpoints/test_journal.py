@@ -238,7 +238,7 @@ def test_any_changed_byte_of_a_record_is_found() -> None:
             from_bytes(bytes(broken))
 
 
-@pytest.mark.parametrize("harm", ["missing", "other"])
+@pytest.mark.parametrize("harm", ["missing", "other", "older"])
 def test_damaged_journal_is_named(storage: LocalStorage, tmp_path: Path, harm: str) -> None:
     first = folder(tmp_path)
     with journaled(storage, first):
@@ -246,6 +246,7 @@ def test_damaged_journal_is_named(storage: LocalStorage, tmp_path: Path, harm: s
             replace_durably(first / "epoch", str(number).encode())
     harms: dict[str, Callable[[], None]] = {
         "missing": lambda: storage.delete(["journal/000000000002"]),
+        "older": lambda: storage.delete(storage.list("journal/")),
         "other": lambda: storage.put("journal/000000000002", b"no record"),
     }
     harms[harm]()
