@@ -32,7 +32,13 @@ from engine.checkpoints.journal_records import (
 )
 from engine.delivery.mirrored import mirrored
 from engine.delivery.storage import Storage
-from engine.errors import StateBucketUnavailableError, StateInUseError, SupersededError, UnreadableStateError
+from engine.errors import (
+    StateBucketUnavailableError,
+    StateInUseError,
+    SupersededError,
+    UnreadableStateError,
+    message_of,
+)
 
 _RECORDS, _SNAPSHOTS, _BLOBS = "journal", "snapshots", "blobs"
 _DIGITS = 12
@@ -224,7 +230,7 @@ def put_into(storage: Storage, state: JournaledState, root: Path) -> None:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(write, state.files.items()))
     except FileNotFoundError as error:
-        raise _damaged(storage, f"{error} is missing") from error
+        raise _damaged(storage, f"{message_of(error)} is missing") from error
 
 
 def open_journal(storage: Storage, root: Path, seconds: float = LEASE.total_seconds()) -> Journal:

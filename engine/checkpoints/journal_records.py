@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.errors import message_of
+
 _HEAD = b"arroyo-journal 1 "
 Kind = Literal["claim", "change", "snapshot"]
 
@@ -86,7 +88,7 @@ def from_bytes(content: bytes) -> Record:
             files[name] = JournaledFile(size, modified, digest, blob, content)
         return Record(parsed["kind"], parsed["token"], files, tuple(parsed["removed"]), tuple(parsed["claims"]))
     except (ValueError, KeyError, TypeError, zlib.error) as error:
-        raise BrokenRecordError(str(error)) from error
+        raise BrokenRecordError(message_of(error)) from error
 
 
 def digest_of(content: bytes) -> str:

@@ -26,7 +26,7 @@ from engine.cli.arguments import (
 )
 from engine.cli.base import Command, path
 from engine.cli.terminal import bold, complain, dim, read_script, say
-from engine.errors import ScriptRefused, SettingError
+from engine.errors import ScriptRefused, SettingError, message_of
 from engine.values.cluster import MAX_PARALLELISM
 from engine.values.declared_settings import Setting
 from engine.values.durations import read_duration
@@ -111,7 +111,7 @@ def _state_place(text: str) -> Path | str:
     try:
         location = read_location(text)
     except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} {error}") from error
+        raise ArgumentTypeError(f"{text!r} {message_of(error)}") from error
     return path(str(location) if text else text) if isinstance(location, Path) else text
 
 
