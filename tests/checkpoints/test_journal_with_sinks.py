@@ -62,7 +62,7 @@ def run(kind: str, root: Path, storage: object) -> int:
     """Run the epochs that are not committed in a folder that is empty at first, and then gone; return their number."""
     state = root / f"machine-{next(_NUMBERS)}" / "state"
     state.mkdir(parents=True)
-    journal = open_journal(storage, state)  # type: ignore[arg-type]
+    journal = open_journal(storage, state)
     try:
         with mirrored(state, journal):
             return epochs_of(kind, root, state, journal)
