@@ -202,13 +202,15 @@ SELECT key, value FROM events QUALIFY row_number() OVER (PARTITION BY key ORDER 
 --+ JOIN (VALUES ...)
 SELECT e.key, t.name FROM events AS e JOIN (VALUES ('a', 'first'), ('b', 'second')) AS t(key, name) ON e.key = t.key;
 
---+ Flink's TUMBLE, HOP and SESSION of a table
+--+ Flink's TUMBLE, HOP, CUMULATE and SESSION of a table, and RisingWave's
 SELECT window_start, window_end, key, count(*) AS n
 FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, key;
+SELECT window_start, window_end, count(*) AS n FROM TABLE(CUMULATE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start, window_end;
+SELECT window_start, key, count(*) AS n FROM TABLE(SESSION(TABLE events PARTITION BY key, DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, key;
+SELECT window_start, count(*) AS n FROM TUMBLE(events, at, INTERVAL '1 minute') GROUP BY window_start;
 
---: CUMULATE (aggregate by tumble(step), and add up its rows where they are read)
-SELECT window_start, count(*) AS n
-FROM TABLE(CUMULATE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE, INTERVAL '1' HOUR)) GROUP BY window_start;
+--: Flink's TUMBLE of a table without GROUP BY (aggregate by its window)
+SELECT * FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(at), INTERVAL '1' MINUTE));
 
 --: PIVOT (write sum(n) FILTER (WHERE key = 'a') AS a)
 SELECT key FROM events PIVOT (sum(value) FOR key IN ('a'));
@@ -216,8 +218,11 @@ SELECT key FROM events PIVOT (sum(value) FOR key IN ('a'));
 --: MATCH_RECOGNIZE (join the table with itself, once per step)
 SELECT key FROM events MATCH_RECOGNIZE (PARTITION BY key ORDER BY at PATTERN (A B) DEFINE A AS value > 1);
 
---: FOR SYSTEM_TIME AS OF (join a lookup table)
-SELECT e.key FROM events AS e JOIN events FOR SYSTEM_TIME AS OF e.at AS r ON e.key = r.key;
+--+ JOIN of versions: FOR SYSTEM_TIME AS OF the event time
+SELECT e.key, r.value FROM events AS e LEFT JOIN events FOR SYSTEM_TIME AS OF e.at AS r ON e.key = r.key;
+
+--: FOR SYSTEM_TIME AS OF in FROM (write it after a table that is joined)
+SELECT key FROM events FOR SYSTEM_TIME AS OF at AS e;
 
 --+ IF, IIF, DECODE
 SELECT IF(value > 1, 'a', 'b') AS x, DECODE(value, 1, 'one', 'other') AS y FROM events;
@@ -298,8 +303,19 @@ FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GR
 --: several windows in one GROUP BY
 SELECT count(*) AS n FROM events GROUP BY tumble(INTERVAL '1 minute'), tumble(INTERVAL '2 minutes');
 
---: windows of months
-SELECT count(*) AS n FROM events GROUP BY tumble(INTERVAL '1 month');
+--+ windows of months, of local days, and with an offset
+SELECT tumble(INTERVAL '1 month') AS w, count(*) AS n FROM events GROUP BY 1;
+SELECT tumble(INTERVAL '1 day', 'Europe/Berlin') AS w, count(*) AS n FROM events GROUP BY 1;
+SELECT hop(INTERVAL '1 day', INTERVAL '7 days', 'America/New_York', INTERVAL '6 hours') AS w, count(*) AS n FROM events GROUP BY 1;
+
+--+ windows that add up: cumulate
+SELECT cumulate(INTERVAL '1 hour', INTERVAL '1 day') AS w, count(*) AS n FROM events GROUP BY 1;
+
+--: windows of hours in a time zone (leave out the zone, or shift them by an offset)
+SELECT tumble(INTERVAL '1 hour', 'Europe/Berlin') AS w, count(*) AS n FROM events GROUP BY 1;
+
+--: windows made of the rows of others (aggregate by the larger window directly)
+SELECT tumble(INTERVAL '1 hour') AS w, sum(n) AS n FROM (SELECT tumble(INTERVAL '1 minute') AS w, key, count(*) AS n FROM events GROUP BY 1, 2) AS t GROUP BY 1;
 
 
 --: HAVING

@@ -14,7 +14,9 @@ from engine.plan.nodes import (
     Aggregate,
     Branch,
     Burst,
+    Calendar,
     Carried,
+    Cumulate,
     EventTimeOver,
     Filter,
     Frame,
@@ -28,6 +30,7 @@ from engine.plan.nodes import (
     Over,
     Pane,
     Partials,
+    Period,
     Project,
     Scan,
     Session,
@@ -371,6 +374,26 @@ def _interval(length: timedelta) -> str:
     return f"INTERVAL '{spell(length)}'"
 
 
+def describe_calendar(window: Calendar | Cumulate) -> str:
+    """Return such a window as a user would write it."""
+    if isinstance(window, Cumulate):
+        whole, name, lengths = window.whole, "cumulate", [_interval(window.step)]
+    else:
+        whole, name = window, "tumble" if window.slide == window.width else "hop"
+        lengths = [] if window.slide == window.width else [_period(window.slide)]
+    if isinstance(whole, Tumble):
+        return f"{name}({', '.join([*lengths, _interval(whole.width)])})"
+    zone = [f"'{whole.zone}'"] if whole.zone != "UTC" else []
+    offset = [_interval(whole.offset)] if whole.offset else []
+    return f"{name}({', '.join([*lengths, _period(whole.width), *zone, *offset])})"
+
+
+def _period(period: Period) -> str:
+    if not period.months:
+        return _interval(period.length)
+    return f"INTERVAL '{period.months} month{'s' * (period.months > 1)}'"
+
+
 def _window(window: Window) -> str:
     match window:
         case Tumble(width):
@@ -379,5 +402,7 @@ def _window(window: Window) -> str:
             return f"hop({_interval(slide)}, {_interval(width)})"
         case Session(gap):
             return f"session({_interval(gap)})"
+        case Calendar() | Cumulate():
+            return describe_calendar(window)
         case Carried(column):
             return f"the window {column}"

@@ -35,12 +35,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
+from math import gcd
 from typing import TypeAlias, assert_never
 
 from engine import types
+from engine.plan.calendar import oldest_open, whole_start
 from engine.plan.expressions.expr import Call, Column, Expr, Literal
 from engine.plan.nodes import (
+    Calendar,
     Carried,
+    Cumulate,
     EventTimeOver,
     Hop,
     LateRows,
@@ -67,7 +71,7 @@ class Wait:
     delay: timedelta
 
 
-ClosingWindow: TypeAlias = Tumble | Hop | Session | Wait
+ClosingWindow: TypeAlias = Tumble | Hop | Session | Calendar | Cumulate | Wait
 _TICK = timedelta(microseconds=1)
 MOMENT = Tumble(_TICK)
 """The window of a row that is emitted when the watermark has passed it: it contains the rows of one event time."""
@@ -143,6 +147,10 @@ def closed_before(window: ClosingWindow, until: int) -> int:
             return _floor(until, width)
         case Hop(slide, width):
             return _floor(until - _micros(width), slide) + _micros(slide)
+        case Calendar():
+            return oldest_open(window, until)
+        case Cumulate(_, whole):
+            return whole_start(whole, until)
         case Wait(delay):
             return until - _micros(delay)
         case Session():
@@ -209,6 +217,10 @@ def _cuts(window: Window, edges: Sequence[datetime]) -> Iterator[str]:
                 yield f"hops of {spell(width)} at {edge.isoformat()}"
             case Session():
                 yield f"sessions at {edge.isoformat()}"
+            case Calendar() if oldest_open(window, to_micros(edge)) != to_micros(edge):
+                yield f"windows of a calendar at {edge.isoformat()}"
+            case Cumulate(_, whole) if whole_start(whole, to_micros(edge)) != to_micros(edge):
+                yield f"windows that add up at {edge.isoformat()}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -231,9 +243,22 @@ def window_ends(branches: Iterable[Node]) -> tuple[Ends, ...] | None:
                 ends.add(Ends(width, timedelta(0)))
             case Hop(slide, width):
                 ends.add(Ends(slide, width % slide))
-            case Session():
+            case Calendar():
+                ends.add(_ends_of_calendar(window))
+            case Cumulate(step, Tumble()):
+                ends.add(Ends(step, timedelta(0)))
+            case Session() | Cumulate():
                 return None
     return tuple(sorted(ends)) or None
+
+
+def _ends_of_calendar(window: Calendar) -> Ends:
+    """Return instants that contain all ends of a calendar's windows. Clocks of zones are whole seconds from UTC."""
+    slide = window.slide.length or timedelta(days=1)
+    every = timedelta(microseconds=gcd(_micros(slide), _micros(window.width.length or timedelta(days=1))))
+    if window.zone != "UTC":
+        every = timedelta(seconds=1) if not every % timedelta(seconds=1) else _TICK
+    return Ends(every, window.offset % every)
 
 
 def fixed_delay(event_time: Expr | None, watermark: Expr) -> timedelta | None:

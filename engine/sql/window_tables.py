@@ -22,9 +22,6 @@ _DESCRIBED = "described"
 """Under this name, a SELECT keeps the column that a window table function describes."""
 
 _MEMBERS = {"window_start": "start", "window_end": "end", "window_time": "end"}
-_HINTS = {
-    "cumulate": "aggregate by tumble(step), and add up its rows where they are read",
-}
 GROUPED = "write GROUP BY window_start, window_end"
 
 
@@ -35,14 +32,14 @@ def replace_window_table(select: exp.Select) -> None:
     if clause is None or not isinstance(windowed, WindowedTable):
         return
     kind = str(windowed.args["kind"])
-    if kind in _HINTS:
-        raise UnsupportedClauseError(f"{kind.upper()} is not supported", hint=_HINTS[kind])
     group = select.args.get("group")
     if group is None:
         raise UnsupportedClauseError(f"{kind.upper()} without GROUP BY is not supported", hint=GROUPED)
     if select.args.get("joins"):
         hint = "aggregate by the window in a sub-query, and join that"
         raise UnsupportedClauseError(f"{kind.upper()} in a join is not supported", hint=hint)
+    if kind == "session":
+        _check_keys(group, windowed)
     call = exp.Anonymous(this=kind, expressions=windowed.args["lengths"])
     call.meta.update({name: mark for name, mark in windowed.meta.items() if name == "start"})
     table = windowed.this.copy()
@@ -59,6 +56,17 @@ def replace_window_table(select: exp.Select) -> None:
                 if column.name.lower() in _MEMBERS:
                     column.replace(_member(column, call))
     select.meta[_DESCRIBED] = windowed.args["column"].name
+
+
+def _check_keys(group: exp.Group, windowed: WindowedTable) -> None:
+    """Refuse sessions that are not of the keys of GROUP BY, which ours always are."""
+    keys = {key.name.lower() for key in group.expressions if key.name.lower() not in _MEMBERS}
+    if keys != {key.name.lower() for key in windowed.args["partition"]}:
+        listing = ", ".join(sorted(keys)) or "nothing"
+        raise UnsupportedClauseError(
+            "SESSION with a PARTITION BY of other keys than GROUP BY is not supported",
+            hint=f"write SESSION(TABLE name PARTITION BY {listing}, ...)",
+        )
 
 
 def _replace_keys(group: exp.Group, call: exp.Anonymous) -> None:

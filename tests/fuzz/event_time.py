@@ -90,3 +90,29 @@ def _call(random: Random, source: Relation, *, by_row: bool) -> tuple[str, str, 
             (f"last_value({quoted(name)})", kind, True),
         ]
     return random.choice([choice for choice in choices if choice[1] in SCALARS])
+
+
+def versions(builder: Builder, left: Relation, right: Relation) -> Relation:
+    """The rows of the left, each with the time of the newest row of the right that has the same key and is not newer.
+    Of rows of one time any may be the newest, so nothing else is read of it."""
+    keys = [key for key in ("k", "g", "b") if key in left.columns and key in right.columns]
+    if not keys:
+        return left
+    key = builder.random.choice(keys)
+    kind = builder.random.choice(["", "LEFT "])
+    listed = ", ".join(f"l.{quoted(name)}" for name in left.columns)
+    on = f"ON l.{key} = r.{key}"
+    theirs = f"SELECT {listed}, r.ts AS since, l._at, l._wm FROM (SELECT * FROM {left.name} {_IN_TIME}) AS l "
+    theirs += f"ASOF {kind}JOIN (SELECT * FROM {right.name} {_IN_TIME}) AS r {on} AND l._at >= r._at"
+    both = Relation((*left.engine_sql, *right.engine_sql), (*left.oracle_sql, *right.oracle_sql), "", left.columns)
+    return both.then(
+        builder.name(),
+        f"SELECT {listed}, r.ts AS since FROM {left.name} AS l "
+        f"{kind}JOIN {right.name} FOR SYSTEM_TIME AS OF l.ts AS r {on}",
+        theirs,
+        {**left.columns, "since": "ts"},
+        waits=True,
+    )
+
+
+_IN_TIME = 'WHERE "_wm" IS NULL OR "_at" >= "_wm"'

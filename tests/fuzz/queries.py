@@ -198,10 +198,19 @@ def without_window(columns: Columns) -> Columns:
     return {name: kind for name, kind in columns.items() if kind != "w"}
 
 
+_ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia")
+
+
 def random_window(random: Random, *, sessions: bool) -> str:
     """A call of a time window."""
-    kind = random.choice(["tumble", "tumble", "hop", *["session"] * sessions])
+    kind = random.choice(["tumble", "tumble", "hop", "cumulate", "calendar", *["session"] * sessions])
     seconds = random.choice([1, 10, 60, 300])
+    if kind == "cumulate":
+        return f"cumulate(INTERVAL '{seconds} seconds', INTERVAL '{seconds * random.choice([2, 3, 5])} seconds')"
+    if kind == "calendar":
+        zone, offset = random.choice(_ZONES), random.choice([0, 5, 60, 300])
+        unit = random.choice(["1 day", "1 day", "7 days", "1 month", "3 months"])
+        return f"tumble(INTERVAL '{unit}', '{zone}', INTERVAL '{offset} seconds')"
     if kind == "hop":
         return f"hop(INTERVAL '{seconds} seconds', INTERVAL '{seconds * random.choice([2, 3, 5])} seconds')"
     return f"{kind}(INTERVAL '{seconds} seconds')"
@@ -228,6 +237,10 @@ def _slices(window: str, source: str, keys: Sequence[str]) -> str:
             f"SELECT *, CASE WHEN _at - lag(_at) OVER ({over}ORDER BY _at) < {gap} THEN 0 ELSE 1 END AS _new "
             f"FROM {source}))"
         )
+    if "', '" in window:
+        return _local(source, lengths[0], window.split("', '")[1].split("'", maxsplit=1)[0], lengths[1])
+    if window.startswith("cumulate"):
+        return _adding_up(source, *lengths)
     slide, width = (lengths[0], lengths[-1])
     steps = round(float(width.split()[0]) / float(slide.split()[0]))
     start = f"time_bucket(INTERVAL '{slide}', _at, {epoch}) - INTERVAL '{slide}' * _step"
@@ -235,6 +248,25 @@ def _slices(window: str, source: str, keys: Sequence[str]) -> str:
         f'SELECT *, struct_pack("start" := {start}, "end" := {start} + INTERVAL \'{width}\') AS w '
         f"FROM {source}, (SELECT unnest(range({steps})) AS _step)"
     )
+
+
+def _adding_up(source: str, step: str, width: str) -> str:
+    start = f"time_bucket(INTERVAL '{width}', _at, TIMESTAMP '1970-01-01')"
+    end = f"time_bucket(INTERVAL '{step}', _at, TIMESTAMP '1970-01-01') + INTERVAL '{step}' * (_step + 1)"
+    steps = round(float(width.split(maxsplit=1)[0]) / float(step.split(maxsplit=1)[0]))
+    return (
+        f'SELECT *, struct_pack("start" := {start}, "end" := {end}) AS w '
+        f"FROM {source}, (SELECT unnest(range({steps})) AS _step) WHERE {end} <= {start} + INTERVAL '{width}'"
+    )
+
+
+def _local(source: str, width: str, zone: str, offset: str) -> str:
+    shown = f"_at AT TIME ZONE 'UTC' AT TIME ZONE '{zone}' - INTERVAL '{offset}'"
+    start = f"time_bucket(INTERVAL '{width}', {shown}, TIMESTAMP '1970-01-01') + INTERVAL '{offset}'"
+    first, last = (
+        f"({bound}) AT TIME ZONE '{zone}' AT TIME ZONE 'UTC'" for bound in (start, f"{start} + INTERVAL '{width}'")
+    )
+    return f'SELECT *, struct_pack("start" := {first}, "end" := {last}) AS w FROM {source}'
 
 
 def _also(over: str, column: str) -> str:

@@ -68,10 +68,11 @@ def changing(builder: Builder) -> Relation:
 
 def by_event_time(builder: Builder) -> Relation:
     """Functions of earlier rows, and what is made of them."""
-    rows = builder.base()
-    while not event_time.with_time(rows):
-        rows = builder.base()
-    relation = event_time.over(builder, rows)
+    rows, others = _in_time(builder), _in_time(builder)
+    if builder.random.random() < 0.4:
+        relation = event_time.versions(builder, rows, others)
+    else:
+        relation = event_time.over(builder, rows)
     steps: list[Step] = [builder.projected, partial(updating.grouped, builder), partial(updating.distinct, builder)]
     return _some(builder, relation, steps)
 
@@ -79,6 +80,13 @@ def by_event_time(builder: Builder) -> Relation:
 SHAPES: tuple[Shape, ...] = (
     plain, windowed, windowed, windowed, joining, grouped, distinct, meeting, changing, by_event_time
 )  # fmt: skip
+
+
+def _in_time(builder: Builder) -> Relation:
+    rows = builder.base()
+    while not event_time.with_time(rows):
+        rows = builder.base()
+    return rows
 
 
 def _met(builder: Builder, left: Relation, right: Relation) -> Relation:

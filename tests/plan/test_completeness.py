@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.compile import compile_script
-from engine.plan.nodes import Hop, Session, Tumble
+from engine.plan.nodes import Calendar, Cumulate, Hop, Period, Session, Tumble
 from engine.plan.times import (
     END,
     MOMENT,
@@ -26,6 +26,8 @@ from engine.plan.times import (
 from engine.values.instants import to_micros
 
 MINUTE = timedelta(minutes=1)
+FIVE_MINUTES = Cumulate(MINUTE, Tumble(5 * MINUTE))
+LOCAL_DAY = Calendar(Period(0, timedelta(days=1)), Period(0, timedelta(days=1)), "Europe/Berlin")
 TABLES = """
 CREATE TABLE a (id BIGINT, k TEXT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts)
 WITH (connector = 'single_file', path = 'a.json', format = 'json', type = 'source');
@@ -63,6 +65,18 @@ PLANS: dict[str, tuple[str, set[RowPath]]] = {
     "rows that wait for two more": (
         "SELECT lead(id, 2) OVER (ORDER BY ts) AS s FROM a",
         {RowPath("a", (Wait(2 * timedelta(days=1)),))},
+    ),
+    "local days": (
+        "SELECT count(*) AS n FROM a GROUP BY tumble(INTERVAL '1 day', 'Europe/Berlin')",
+        {RowPath("a", (LOCAL_DAY,))},
+    ),
+    "windows that add up": (
+        "SELECT count(*) AS n FROM a GROUP BY cumulate(INTERVAL '1 minute', INTERVAL '5 minutes')",
+        {RowPath("a", (FIVE_MINUTES,))},
+    ),
+    "versions": (
+        "SELECT a.id, b.k FROM a JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.id = b.id",
+        {RowPath("a", (MOMENT,)), RowPath("b", (MOMENT,))},
     ),
     "windows of the same windows": (
         f"SELECT w, max(n) AS most FROM {NAMES['of_a']} GROUP BY w",
@@ -181,7 +195,7 @@ START = 200
 
 def ends_of(window: ClosingWindow, instant: int) -> Iterator[int]:
     """The ends of all windows that a row of that time is in, looked for one by one."""
-    assert not isinstance(window, Session)
+    assert isinstance(window, Tumble | Hop)
     slide, width = (window.slide, window.width) if isinstance(window, Hop) else (window.width, window.width)
     length = width // MICRO
     for begin in range(instant - length + 1, instant + 1):
@@ -221,3 +235,23 @@ def test_rows_that_wait_are_out_when_the_watermark_is_their_delay_after_them() -
     done = complete_until([RowPath("a", (Wait(MINUTE),))], 90_000_000, {})
 
     assert done == Completeness(30_000_000, 30_000_000)
+
+
+@pytest.mark.parametrize(
+    ("window", "watermark", "until"),
+    [
+        (LOCAL_DAY, datetime(2024, 3, 31, 21, 59, tzinfo=UTC), datetime(2024, 3, 30, 23, tzinfo=UTC)),
+        (LOCAL_DAY, datetime(2024, 3, 31, 22, tzinfo=UTC), datetime(2024, 3, 31, 22, tzinfo=UTC)),
+        (Calendar(Period(1), Period(3)), datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)),
+        (
+            Cumulate(MINUTE, Tumble(5 * MINUTE)),
+            datetime(2024, 1, 1, 0, 9, tzinfo=UTC),
+            datetime(2024, 1, 1, 0, 5, tzinfo=UTC),
+        ),
+        (Cumulate(MINUTE, LOCAL_DAY), datetime(2024, 1, 1, 0, 9, tzinfo=UTC), datetime(2023, 12, 31, 23, tzinfo=UTC)),
+    ],
+)
+def test_output_of_calendars_is_complete_up_to_the_oldest_open_window(
+    window: ClosingWindow, watermark: datetime, until: datetime
+) -> None:
+    assert closed_before(window, to_micros(watermark)) == to_micros(until)

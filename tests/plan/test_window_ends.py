@@ -36,6 +36,10 @@ def seconds(every: float, since: float = 0) -> Ends:
             (seconds(4), seconds(10)),
         ),
         (["tumble(INTERVAL '10 seconds')", "session(INTERVAL '4 seconds')"], None),
+        (["cumulate(INTERVAL '10 seconds', INTERVAL '1 minute')"], (seconds(10),)),
+        (["tumble(INTERVAL '1 month')"], (seconds(86_400),)),
+        (["tumble(INTERVAL '1 day', INTERVAL '6 hours')"], (seconds(86_400, 21_600),)),
+        (["tumble(INTERVAL '1 day', 'Europe/Berlin')"], (seconds(1),)),
     ],
 )
 def test_windows_end_on_their_grid_and_sessions_whenever_they_like(

@@ -14,7 +14,7 @@ import pytest
 
 from engine.plan.tree import EVENT_TIME, ROW_ID
 from engine.schema import Field, Schema, to_arrow
-from engine.types import BIGINT, DOUBLE, TEXT, Decimal, Type
+from engine.types import BIGINT, DOUBLE, TEXT, Decimal, Member, Struct, Type
 from engine.updating.accumulators.counts import Sorting
 from engine.updating.bucket_state import BucketState
 from engine.updating.event_time_over import PAST, WAITING, EventTimeOverOperator, EventTimeOverSpec
@@ -24,7 +24,8 @@ from tests.updating.streams import INSTANT, identity
 
 pytestmark = pytest.mark.unit
 
-KINDS: dict[str, Type] = {"number": BIGINT, "real": DOUBLE, "price": Decimal(12, 2), "word": TEXT}
+PAIR = Struct((Member("n", BIGINT), Member("t", TEXT)))
+KINDS: dict[str, Type] = {"number": BIGINT, "real": DOUBLE, "price": Decimal(12, 2), "word": TEXT, "pair": PAIR}
 FOREVER = 1 << 50
 
 
@@ -178,6 +179,7 @@ def random_rows(chance: Random, count: int) -> list[dict[str, Any]]:
 
 def batch_answer(rows: Sequence[Mapping[str, Any]], calls: Sequence[str]) -> Counter[tuple[object, ...]]:
     types = {"id": BIGINT, "ts": BIGINT, "key": TEXT, **KINDS}
+    del types["pair"]
     table = pa.table({name: pa.array([row[name] for row in rows], to_arrow(kind)) for name, kind in types.items()})
     with duckdb.connect() as database:
         database.register("rows", table)
@@ -237,6 +239,22 @@ def test_a_partition_starts_again_after_its_time_to_live() -> None:
         (3, 2, 2),
         (4, 1, None),
     ]
+
+
+def test_the_last_struct_that_is_not_null_is_found_across_epochs() -> None:
+    stream = running(
+        [call("last_value", "pair", PAIR, "rows", None, ignores_nulls=True)], ["pair"], is_by_row=True, ttl=100
+    )
+    first, empty, other = {"n": 1, "t": "x"}, {"n": None, "t": None}, {"n": 2, "t": None}
+    pairs = [(10, None), (11, first), (12, None), (20, None), (21, empty), (22, None), (30, other), (200, None)]
+    rows = [{**_row(number, at), "pair": pair} for number, (at, pair) in enumerate(pairs)]
+    out = [
+        *stream.epoch([rows[:3]], 15),
+        *stream.epoch([rows[3:6]], 25),
+        *stream.epoch([rows[6:]], 300),
+    ]
+
+    assert [row["r0"] for row in out] == [None, first, first, first, empty, empty, other, None]
 
 
 def test_a_row_waits_for_the_next_one_or_for_the_end_of_its_partition() -> None:

@@ -15,6 +15,9 @@ Shape: TypeAlias = Literal[
     "tumble",
     "hop",
     "session",
+    "cumulate",
+    "local days",
+    "OVER event time",
     "nested windows",
     "windowed join",
     "updating aggregate",
@@ -25,7 +28,9 @@ Shape: TypeAlias = Literal[
     "two sources",
 ]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
-WINDOWS = frozenset({"tumble", "hop", "session", "nested windows", "windowed join", "two sources"})
+CALENDARS = frozenset({"cumulate", "local days", "OVER event time"})
+WINDOWS = frozenset({"tumble", "hop", "session", "nested windows", "windowed join", "two sources"}) | CALENDARS
+"""Those that write each row once, when the watermark has passed it."""
 OF_ROWS = frozenset({"updating join", "dedupe", "top-N"})
 """Those that keep rows, and no aggregates of them."""
 UPDATING = frozenset(SHAPES) - WINDOWS
@@ -88,6 +93,18 @@ def _inner(shape: Shape, form: Form) -> tuple[str, str]:
         case "session":
             window = f"session(INTERVAL '{form.width // 2} minutes')"
             return f"SELECT {window} AS w, {form.key} AS k, {calls} FROM {rows} GROUP BY w, k", ""
+        case "cumulate":
+            window = f"cumulate(INTERVAL '{form.width // 2} minutes', INTERVAL '{form.width} minutes')"
+            added = f"SELECT {window} AS v, {form.key} AS k, {calls} FROM {rows} GROUP BY v, k"
+            return f"SELECT struct(v.end AS start) AS w, * FROM ({added})", ""
+        case "local days":
+            window = f"tumble(INTERVAL '{form.width // 10} days', 'Europe/Berlin')"
+            return f"SELECT {window} AS w, {form.key} AS k, {calls} FROM {rows} GROUP BY w, k", ""
+        case "OVER event time":
+            frame = f"ORDER BY ts RANGE BETWEEN INTERVAL '{form.width} minutes' PRECEDING AND CURRENT ROW"
+            over = f"OVER (PARTITION BY {form.key} {frame})"
+            values = ", ".join(f"{_CALLS[name]} {over} AS {name}" for name in form.kept)
+            return f"SELECT struct(ts AS start) AS w, {form.key} AS k, {values} FROM {rows}", ""
         case "nested windows":
             below = f"SELECT {tumble} AS w, {form.key} AS k, {calls} FROM {rows} GROUP BY w, k"
             largest = ", ".join(f"max({name}) AS {name}" for name in form.kept)

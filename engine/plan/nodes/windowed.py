@@ -54,7 +54,35 @@ class Carried:
     column: str
 
 
-Window: TypeAlias = Tumble | Hop | Session | Carried
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Length of a window of a calendar: months, or a fixed length by the clocks of its zone."""
+
+    months: int = 0
+    length: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Windows of `width`, one every `slide`, aligned to 1970 plus `offset` by the clocks of a time zone. Both periods
+    are months, or neither."""
+
+    slide: Period
+    width: Period
+    zone: str = "UTC"
+    offset: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulate:
+    """Windows that begin together with one of `whole`, and end at every `step` and with it. A row is in all of them
+    that end after it."""
+
+    step: timedelta
+    whole: Tumble | Calendar
+
+
+Window: TypeAlias = Tumble | Hop | Session | Calendar | Cumulate | Carried
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ from engine.plan.expressions.expr import Call, Cast, Column, Expr, Member, Named
 from engine.plan.nodes import (
     Aggregate,
     Burst,
+    Cumulate,
     Filter,
     Fused,
     Hop,
@@ -206,6 +207,8 @@ def _stretch(window: Window) -> Pane | Burst | None:
             return Pane(width)
         case Hop():
             return Pane(window.pane)
+        case Cumulate(step, Tumble()):
+            return Pane(step)
         case Session(gap) if gap < _LONGEST_GAP:
             return Burst(gap)
     return None

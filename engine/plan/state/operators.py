@@ -40,6 +40,8 @@ from engine.plan.identity.meaning import Code, Columns, Meanings, aggregate_text
 from engine.plan.nodes import (
     Aggregate,
     Branch,
+    Calendar,
+    Cumulate,
     EventTimeOver,
     Filter,
     Hop,
@@ -192,6 +194,10 @@ def kind_of(node: Stateful) -> str:
             return "hop"
         case WindowAggregate(window=Session()):
             return "session"
+        case WindowAggregate(window=Calendar() as window):
+            return "tumble" if window.slide == window.width else "hop"
+        case WindowAggregate(window=Cumulate()):
+            return "cumulate"
         case UpdatingAggregate():
             return "updating-aggregate"
         case UpdatingJoin():

@@ -17,7 +17,9 @@ from engine.functions import AGGREGATES
 from engine.plan.nodes import (
     Aggregate,
     ByPane,
+    Calendar,
     Carried,
+    Cumulate,
     EventTimeOver,
     Hop,
     NamedAggregate,
@@ -102,6 +104,13 @@ def _state_of_window(window: Window, aggregates: Sequence[Aggregate]) -> str | N
             )
         case Session(gap):
             return f"a row{values} of each session and key, until {spell(gap)} after its last row"
+        case Calendar():
+            return f"a row{values} of each window and key, until the window ends and late rows are refused"
+        case Cumulate():
+            return (
+                f"a row{values} of each window and key, until the window ends and late rows are refused; each row is in"
+                " all windows that end after it"
+            )
         case Carried():
             return None
 

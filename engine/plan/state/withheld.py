@@ -40,7 +40,17 @@ from typing import TypeAlias
 from engine import types
 from engine.plan.expressions.conditions import all_of, conjuncts_of
 from engine.plan.expressions.expr import Call, Case, Column, Expr, Literal, Member, Named, substitute, walk
-from engine.plan.nodes import Filter, Hop, Project, Tumble, Union, UpdatingAggregate, WindowAggregate
+from engine.plan.nodes import (
+    Calendar,
+    Cumulate,
+    Filter,
+    Hop,
+    Project,
+    Tumble,
+    Union,
+    UpdatingAggregate,
+    WindowAggregate,
+)
 from engine.plan.nodes import pass_through as pass_through_nodes
 from engine.plan.nodes.rows import pass_through
 from engine.plan.placement.split import Parts
@@ -81,7 +91,18 @@ def step_of(node: WindowAggregate) -> int:
             return width // _TICK
         case Hop(slide):
             return slide // _TICK
+        case Cumulate(_, Tumble(width)):
+            return width // _TICK
+        case Calendar() as window:
+            return _longest_slide(window)
+        case Cumulate(_, Calendar() as window):
+            return _longest_slide(window)
     raise TypeError(type(node.window).__name__)
+
+
+def _longest_slide(window: Calendar) -> int:
+    """Return the longest time between the starts of two consecutive windows; clocks may be set back by a day."""
+    return (window.slide.length + timedelta(days=31 * window.slide.months + (window.zone != "UTC"))) // _TICK
 
 
 def withhold(parts: Parts, withheld: Withheld) -> Parts:

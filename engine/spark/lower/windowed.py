@@ -16,7 +16,9 @@ from engine.plan.nodes import (
     LATE_WATERMARK,
     MERGED_ROWS,
     Aggregate,
+    Calendar,
     Carried,
+    Cumulate,
     Hop,
     LateRows,
     Partials,
@@ -27,8 +29,9 @@ from engine.plan.nodes import (
 )
 from engine.plan.tree import EVENT_TIME, WATERMARK, hidden_in
 from engine.spark.jvm.local_files.counts import total_of_counts
+from engine.spark.lower.calendar_windows import last_end_of_row, windows_of_row
 from engine.spark.lower.paned import lower_panes
-from engine.spark.lower.rows import quoted
+from engine.spark.lower.rows import EVENT_TIME_MARK, quoted
 from engine.spark.printers.aggregates import aggregate_to_sql, distinct_to_sql
 from engine.spark.printers.expressions import to_sql
 from engine.spark.spark_types import to_spark
@@ -49,15 +52,25 @@ def lower_window_aggregate(node: WindowAggregate, rows: DataFrame, late: str | N
             return _aggregated(
                 node, _with_some_key(node, _prepared(node, open_rows)), session.alias(_WINDOW), longer=_TICK
             )
+        case Calendar() | Cumulate():
+            open_rows = without_late(rows, node.window, late, _count_of(node))
+            windows = F.explode(F.expr(windows_of_row(node.window)))
+            each = _prepared(node, open_rows).withColumn(_WINDOW, windows)
+            marked = each.withColumn(_WINDOW, F.col(_WINDOW).alias(_WINDOW, metadata=EVENT_TIME_MARK))
+            return _aggregated(node, _in_open_windows(marked), F.col(_WINDOW))
         case Tumble() | Hop():
             open_rows = without_late(rows, node.window, late, _count_of(node))
             if node.by_pane is not None:
                 return lower_panes(node, open_rows)
             windowed = _prepared(node, open_rows).withColumn(_WINDOW, _time_window(node.window))
             if isinstance(node.window, Hop):
-                # some of a row's windows may be closed while others are open
-                windowed = windowed.filter(F.col(f"{_WINDOW}.end") > F.col(WATERMARK))
+                windowed = _in_open_windows(windowed)
             return _aggregated(node, windowed, F.col(_WINDOW))
+
+
+def _in_open_windows(rows: DataFrame) -> DataFrame:
+    """Return the rows without those of closed windows: some windows of a row may be closed while others are open."""
+    return rows.filter(F.col(f"{_WINDOW}.end") > F.col(WATERMARK)) if WATERMARK in rows.columns else rows
 
 
 def lower_late_rows(node: LateRows, rows: DataFrame) -> DataFrame:
@@ -81,7 +94,9 @@ def _time_window(window: Tumble | Hop) -> SparkColumn:
 def without_late(
     rows: DataFrame, window: Window, late: str | None, count: Callable[[SparkColumn], SparkColumn]
 ) -> DataFrame:
-    """Return the rows that have an open window; `count` counts the others."""
+    """Return the rows that have an open window; `count` counts the others. Rows of windows are never late."""
+    if WATERMARK not in rows.columns:
+        return rows.withColumn(EVENT_TIME, F.col(EVENT_TIME).alias(EVENT_TIME, metadata=EVENT_TIME_MARK))
     is_late = _is_late(window)
     observed = rows if late is None else rows.observe(late, count(is_late).alias("late"))
     return observed.filter(~is_late)
@@ -122,6 +137,8 @@ def _last_end(window: Window) -> str:
             return f"({time} - pmod({time}, {_micros(slide)}L) + {_micros(width)}L)"
         case Session(gap):
             return f"({time} + {_micros(gap)}L)"
+        case Calendar() | Cumulate():
+            return last_end_of_row(window)
         case Carried():
             raise AssertionError(window)
 

@@ -43,7 +43,7 @@ _HINT += "sub-query, and use OVER around it; row_number, rank and dense_rank tak
 
 def over_event_time(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) -> Node:
     """Return the rows with a column for every function. All functions have one partition and order."""
-    _check_rows(rows)
+    check_rows(rows)
     first = functions[0]
     for function in functions:
         if not function.order or not _is_event_time(function.order[0], rows):
@@ -58,15 +58,16 @@ def over_event_time(rows: Node, functions: Sequence[NamedOver], ttl: timedelta) 
     return EventTimeOver(rows, first.partition, then, named, ttl)
 
 
-def _check_rows(rows: Node) -> None:
+def check_rows(rows: Node, subject: str = "OVER by event time") -> None:
+    """Refuse rows that can change afterwards, and those that have waited for the watermark already."""
     if is_updating(rows):
         raise UpdatingQueryError(
-            "OVER by event time needs rows that are not changed afterwards",
+            f"{subject} needs rows that are not changed afterwards",
             hint="use it below the aggregation, join or ranking",
         )
     if any(isinstance(node, WindowAggregate | EventTimeOver) for node in walk_once(rows)):
         raise OverError(
-            "OVER by event time needs the rows of sources",
+            f"{subject} needs the rows of sources",
             hint="use all functions in one SELECT, and OVER (PARTITION BY window ...) for the rows of a window",
         )
 

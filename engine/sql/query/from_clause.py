@@ -43,6 +43,7 @@ from engine.sql.query.lateral import join_lateral
 from engine.sql.query.query_reader import QueryReader
 from engine.sql.query.relation_columns import NoRows, cast_columns, rename_apart
 from engine.sql.query.select_list import names_of_alias
+from engine.sql.query.versions import join_versions, scan_of, version_of
 from engine.sql.scalar.comparisons import make_call
 from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Relation, Scope, ScopedRows, Visible, scope_of
@@ -185,6 +186,9 @@ def _read_joined(
 def _join_item(queries: QueryReader, clause: JoinClause, left: ScopedRows, item: FromItem) -> ScopedRows:
     match item:
         case ScopedRows():
+            instant = version_of(clause.node.this)
+            if instant is not None:
+                return join_versions(clause, left, item, instant, queries.primary_key(scan_of(item.rows)))
             return clause.join(left, item)
         case exp.Lateral():
             joined = join_lateral(queries, clause.node, left, item)

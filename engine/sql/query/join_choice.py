@@ -63,7 +63,7 @@ class JoinClause:
 
     def join(self, left: ScopedRows, right: ScopedRows) -> ScopedRows:
         """Return both sides joined, by windows if they have them, else without a time limit."""
-        kind = self._kind()
+        kind = self.kind
         self.refuse_repeated_table(left, right)
         right = rename_apart(right, left)
         condition = self.condition(left, right)
@@ -121,7 +121,9 @@ class JoinClause:
             rows = Project(rows, (*pass_through(rows.schema), *computed))
         return ScopedRows(rows, Scope((*merged, *columns)))
 
-    def _kind(self) -> JoinKind:
+    @property
+    def kind(self) -> JoinKind:
+        """The kind of the join; raise for one that is not supported."""
         method = str(self.node.method or "").upper()
         if method not in ("", "NATURAL") or self.kind_word not in ("", "INNER", "CROSS"):
             words = " ".join(word for word in (method, self.node.side.upper(), self.kind_word) if word)

@@ -32,7 +32,7 @@ from engine.functions.base import Signature
 from engine.functions.over import OverFunction
 from engine.plan.expressions.calls import coerce
 from engine.plan.expressions.expr import Case, Column, Expr, Literal, Member, Named
-from engine.plan.nodes import Filter, Frame, NamedOver, Order, Over, Project, Session, UpdatingTop, Window
+from engine.plan.nodes import Cumulate, Filter, Frame, NamedOver, Order, Over, Project, Session, UpdatingTop, Window
 from engine.plan.nodes.updating import Ranking
 from engine.plan.tree import Node
 from engine.sql.catalog import errors_located
@@ -137,7 +137,9 @@ class OverCalls:
         if window is None or any(_is_column(expr, window.name) for expr in partition):
             return partition
         assert self.window is not None
-        has_bound = any(_is_member_of(expr, window.name) for expr in partition)
+        bounds = [expr.name for expr in partition if isinstance(expr, Member) and _is_column(expr.input, window.name)]
+        # windows that add up begin together
+        has_bound = "end" in bounds or ("start" in bounds and not isinstance(self.window[0], Cumulate))
         if has_bound and not isinstance(self.window[0], Session):
             return (window, *partition)
         raise OverError(
@@ -203,10 +205,6 @@ def _without_words(node: exp.Window) -> OverError:
 
 def _is_column(expr: Expr, name: str) -> bool:
     return isinstance(expr, Column) and expr.name == name
-
-
-def _is_member_of(expr: Expr, name: str) -> bool:
-    return isinstance(expr, Member) and _is_column(expr.input, name)
 
 
 def read_order(order: exp.Expr | None, translate: Translate) -> tuple[Order, ...]:

@@ -23,7 +23,7 @@ from sqlglot import exp
 from engine import types
 from engine.errors import DuplicateNameError, SyntaxRefusedError, UnsupportedClauseError
 from engine.plan.expressions.expr import Column, Expr, Named
-from engine.plan.nodes import Carried, Filter
+from engine.plan.nodes import Carried, Filter, Scan
 from engine.plan.tree import Node
 from engine.sql.catalog import BrokenTableError, Catalog, Complaints, LookupTable, count_relations, errors_located
 from engine.sql.query.aggregate_calls import distinct_rows, has_aggregate
@@ -80,6 +80,11 @@ class Queries:
     def read_from(self, select: exp.Select) -> ScopedRows:
         """Return the rows in the FROM of a SELECT, and the names of their columns."""
         return read_from(self, select)
+
+    def primary_key(self, scan: Scan | None) -> tuple[str, ...]:
+        """Return the primary key of a table that was read; none for everything else."""
+        table = None if scan is None else self.catalog.read_tables.get(scan.table)
+        return () if table is None else table.primary_key
 
     def read_table(self, name: str) -> Relation:
         """Return the CTE, table or view of that name; raise if there is none or it cannot be read."""

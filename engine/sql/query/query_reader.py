@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from engine.plan.nodes import Scan
 from engine.sql.catalog import LookupTable
 from engine.sql.scalar.literals import parts_of_row
 from engine.sql.scope import Relation, ScopedRows
@@ -33,6 +34,9 @@ class QueryReader(Protocol):
 
     def read_table(self, name: str) -> Relation:
         """Return the CTE, table or view of that name; raise if there is none or it cannot be read."""
+
+    def primary_key(self, scan: Scan | None) -> tuple[str, ...]:
+        """Return the primary key of a table that was read; none for everything else."""
 
     def find_lookup(self, name: str) -> LookupTable | None:
         """Return the lookup table of that name, if it is one and no CTE."""

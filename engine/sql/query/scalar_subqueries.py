@@ -45,9 +45,10 @@ from engine.plan.expressions.expr import Literal as Constant
 from engine.plan.nodes import (
     Carried,
     Filter,
+    Hop,
     NamedAggregate,
     Project,
-    Session,
+    Tumble,
     Unnest,
     UpdatingAggregate,
     WindowAggregate,
@@ -307,7 +308,7 @@ class _SubqueryFilter:
             return self._rows_of_plain(query)
         relation = self.queries.translate(query)
         window, window_column = recoverable_window(relation.rows) or (None, None)
-        if isinstance(window, Session) and window_column is None:
+        if window is not None and not isinstance(window, Tumble | Hop) and window_column is None:
             raise UnsupportedClauseError(
                 "a query of sessions cannot stand behind IN or EXISTS",
                 hint="write a join that names the window of both",

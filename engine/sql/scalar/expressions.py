@@ -82,7 +82,7 @@ _CLOCKS = {
 }
 """Functions that are called without parentheses, unless a column has the name."""
 
-WINDOWS = ("tumble", "hop", "session")
+WINDOWS = ("tumble", "hop", "session", "cumulate")
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",

@@ -98,6 +98,11 @@ def read_interval(node: exp.Interval) -> timedelta:
     return read_duration(_written(node))
 
 
+def read_interval_of_months(node: exp.Interval) -> tuple[int, timedelta] | None:
+    """Return the months of an INTERVAL literal and its rest; None without months."""
+    return read_months(_written(node))
+
+
 def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | None:
     """Return a time plus or minus an interval with months in it; None for every other expression."""
     if not isinstance(node, exp.Add | exp.Sub):

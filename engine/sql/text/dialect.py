@@ -34,9 +34,10 @@ class MetadataFrom(exp.Expression):
 
 
 class WindowedTable(exp.Expression):
-    """`TUMBLE(TABLE name, DESCRIPTOR(column), length, ...)` in FROM, alone or inside `TABLE(...)`."""
+    """`TUMBLE(TABLE name, DESCRIPTOR(column), length, ...)` in FROM, alone or inside `TABLE(...)`; or as RisingWave
+    writes it, `TUMBLE(name, column, length, ...)`."""
 
-    arg_types = {"this": True, "kind": True, "column": True, "lengths": True, "alias": False}  # noqa: RUF012 - the parser's own convention
+    arg_types = {"this": True, "kind": True, "column": True, "lengths": True, "alias": False, "partition": False}  # noqa: RUF012 - the parser's own convention
 
 
 class BareOption(exp.Expression):
@@ -135,15 +136,15 @@ class Arroyo(Postgres):
                 self._retreat(index)
                 return None
             self._skip_name_of_argument()
-            if not self._match(TokenType.TABLE):
-                self._retreat(index)
-                return None
+            is_of_flink = self._match(TokenType.TABLE)
             table = self._parse_table_parts()
-            self._match(TokenType.COMMA)
+            partition = [self._parse_column()] if self._match(TokenType.PARTITION_BY) else []
+            while self._match(TokenType.COMMA) and partition and not self._is_at_descriptor():
+                partition.append(self._parse_column())
             self._skip_name_of_argument()
-            if not self._match_text_seq("DESCRIPTOR"):
+            if is_of_flink and not self._match_text_seq("DESCRIPTOR"):
                 self.raise_error("Expecting DESCRIPTOR")
-            column = self._parse_wrapped(self._parse_id_var)
+            column = self._parse_wrapped(self._parse_id_var) if is_of_flink else self._parse_id_var()
             lengths = []
             while self._match(TokenType.COMMA):
                 self._skip_name_of_argument()
@@ -151,9 +152,13 @@ class Arroyo(Postgres):
             self._match_r_paren()
             if is_inside_table:
                 self._match_r_paren()
-            windowed = WindowedTable(this=table, kind=kind, column=column, lengths=lengths)
+            windowed = WindowedTable(this=table, kind=kind, column=column, lengths=lengths, partition=partition)
             windowed.set("alias", self._parse_table_alias())
             return _starting_at(windowed, token)
+
+        def _is_at_descriptor(self) -> bool:
+            words = [token.text.upper() for token in self._tokens[self._index : self._index + 3]]
+            return "DESCRIPTOR" in words[:1] or ("DESCRIPTOR" in words[2:] and words[1] == "=>")
 
         def _skip_name_of_argument(self) -> None:
             if self._next is not None and self._next.token_type == TokenType.FARROW:

@@ -128,8 +128,16 @@ def refused_clauses(node: exp.Expr, script: Script) -> Iterator[EngineError]:
         if supported is None:
             continue
         for name, value in part.args.items():
-            if value and name not in supported:
+            if value and name not in supported and not _is_version_in_join(part, name):
                 yield refused_clause(part, name, script)
+
+
+def _is_version_in_join(part: exp.Expr, name: str) -> bool:
+    """Whether it is FOR SYSTEM_TIME AS OF after a table that is joined."""
+    if name != "version" or not isinstance(part.parent, exp.Join):
+        return False
+    version = part.args[name]
+    return (str(version.this), str(version.args.get("kind")).upper()) == ("TIMESTAMP", "AS OF")
 
 
 def refused_clause(part: exp.Expr, name: str, script: Script) -> EngineError:
@@ -160,7 +168,7 @@ _HINTS = {
     "order": "a stream has no order; use ORDER BY with LIMIT, or in a time window",
     "limit": "a stream has no end; use ORDER BY as well for the first rows so far, or a time window",
     "offset": "a stream has no end; use a time window",
-    "version": "join a lookup table, which gives the row of the moment, or join by a range of time",
+    "version": "write it after a table that is joined: JOIN rates FOR SYSTEM_TIME AS OF orders.at AS r ON ...",
     "pivots": "write one aggregate per column: sum(n) FILTER (WHERE key = 'a') AS a",
     "sample": "write WHERE random() < 0.1",
     "laterals": "write CROSS JOIN UNNEST(array) AS t(x)",

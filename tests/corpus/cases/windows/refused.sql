@@ -5,7 +5,7 @@
 --: error sql.window_mismatch 22:18 tumble(2 minutes) is not the window of GROUP BY
 --: error sql.window_argument 23:38 value is not a constant length of time
 --: error sql.window_argument 24:38 5 is not a constant length of time
---: error sql.bad_duration 25:38 '1 month' has no fixed length
+--: error sql.window_argument 25:38 a window is months or days, not both
 --: error sql.window_argument 26:38 the length of a window must be greater than zero
 --: error sql.window_argument 27:38 the length of a window must be greater than zero
 --: error sql.window_argument 28:38 tumble does not take 0 arguments
@@ -22,7 +22,7 @@ SELECT tumble('1 minute'), hop('1 minute', '2 minutes') FROM events GROUP BY 1, 
 SELECT count(*), tumble('2 minutes') FROM events GROUP BY tumble('1 minute');
 SELECT count(*) FROM events GROUP BY tumble(value);
 SELECT count(*) FROM events GROUP BY tumble(5);
-SELECT count(*) FROM events GROUP BY tumble('1 month');
+SELECT count(*) FROM events GROUP BY tumble('1 month 2 days');
 SELECT count(*) FROM events GROUP BY tumble('0 seconds');
 SELECT count(*) FROM events GROUP BY tumble('-1 minute');
 SELECT count(*) FROM events GROUP BY tumble();
