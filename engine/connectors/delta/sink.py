@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from engine.connectors.aws_region import region_of
 from engine.connectors.base import SinkContext, Table
 from engine.connectors.delta.log import DataFile, DeltaLog
 from engine.connectors.delta.options import DeltaOptions
@@ -110,7 +111,7 @@ def _storage(location: Location, options: StorageOptions) -> Mapping[str, str]:
         "AWS_SECRET_ACCESS_KEY": options.secret_access_key,
         "AWS_SESSION_TOKEN": options.session_token,
     }
-    settings = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": options.region or ("us-east-1" if endpoint else None)}
+    settings = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region_of(options.region, endpoint)}
     settings |= {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
     if endpoint and endpoint.startswith("http:"):
         settings["AWS_ALLOW_HTTP"] = "true"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.aws_region import ANY_REGION, region_of
 from engine.connectors.files.s3_client import errors_explained
 from engine.connectors.files.storage import Prefix
 from engine.errors import MissingPackageError
@@ -28,7 +29,6 @@ except ImportError as missing:
 
 _ROLES = frozenset({"iam-role", "container-role", "assume-role", "assume-role-with-web-identity", "sso"})
 """What boto3 calls the sources of keys that expire and are renewed."""
-_ANY_REGION = "us-east-1"
 ATTEMPTS = 5
 _CONNECT_SECONDS = 10
 READ_SECONDS = 60
@@ -58,7 +58,7 @@ def s3_access(prefix: Prefix) -> S3Access:
         check_url(prefix.endpoint, {ALLOWED: os.environ.get(ALLOWED, "")})
     with errors_explained(prefix):
         session = boto3.session.Session()
-        meta = session.client("s3", region_name=session.region_name or _ANY_REGION).meta
+        meta = session.client("s3", region_name=region_of() or session.region_name or ANY_REGION).meta
         found = session.get_credentials()
         keys = None
         if found is not None and found.method not in _ROLES:

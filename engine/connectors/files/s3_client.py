@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.aws_region import region_of
 from engine.connectors.files.storage import BucketOptions, Prefix
 from engine.errors import (
     MissingFileError,
@@ -47,7 +48,8 @@ def connect(prefix: Prefix, options: BucketOptions) -> Any:
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
     if endpoint is not None:
         _check(endpoint, os.environ.get(ALLOWED, ""))
-    return _client(endpoint, options.region, *(secret and secret.get_secret_value() for secret in secrets))
+    region = region_of(options.region, endpoint)
+    return _client(endpoint, region, *(secret and secret.get_secret_value() for secret in secrets))
 
 
 @lru_cache(maxsize=8)
@@ -66,7 +68,7 @@ def _client(endpoint: str | None, region: str | None, key_id: str | None, key: s
     return boto3.session.Session().client(
         "s3",
         endpoint_url=endpoint,
-        region_name=region or (None if endpoint is None else "us-east-1"),
+        region_name=region,
         aws_access_key_id=key_id,
         aws_secret_access_key=key,
         aws_session_token=token,

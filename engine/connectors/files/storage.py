@@ -97,7 +97,11 @@ class BucketOptions(Options):
     endpoint: str | None = Option(
         None, alias="storage.endpoint", description="For a bucket: URL of the server, if the path does not name it."
     )
-    region: str | None = Option(None, alias="storage.region", description="For a bucket: its region.")
+    region: str | None = Option(
+        None,
+        alias="storage.region",
+        description="For a bucket: its region. The default is that of `AWS_REGION`, or else `AWS_DEFAULT_REGION`.",
+    )
     access_key_id: SecretStr | None = Option(
         None,
         alias="storage.access_key_id",

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.connectors.addresses import ALLOWED, check_url
+from engine.connectors.aws_region import region_of
 from engine.connectors.kinesis.options import KinesisConnectionOptions, KinesisOptions
 from engine.errors import (
     EngineError,
@@ -57,8 +58,7 @@ def connect(options: KinesisConnectionOptions) -> Any:
     if options.endpoint is not None:
         _check(options.endpoint, os.environ.get(ALLOWED, ""))
     secrets = (options.access_key_id, options.secret_access_key, options.session_token)
-    # boto3 itself only knows AWS_DEFAULT_REGION
-    region = options.aws_region or os.environ.get("AWS_REGION")
+    region = region_of(options.aws_region)
     return _client(options.endpoint, region, *(secret and secret.get_secret_value() for secret in secrets))
 
 

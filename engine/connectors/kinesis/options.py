@@ -27,7 +27,9 @@ class KinesisConnectionOptions(Options):
     """Region and login. Options that are not set are looked up like AWS's own tools do: the variables AWS_*,
     files, roles."""
 
-    aws_region: str | None = Option(None, description="AWS region of the stream. The default is that of the process.")
+    aws_region: str | None = Option(
+        None, description="AWS region of the stream. The default is that of `AWS_REGION`, or else `AWS_DEFAULT_REGION`."
+    )
     endpoint: WebUrl | None = Option(
         None, description="URL of the server, if it is not Amazon's own. The default is `AWS_ENDPOINT_URL`."
     )
