@@ -9,7 +9,8 @@ The newest committed epoch is 41, and 42 is planned. Savepoint `before-upgrade` 
     manifest.json                       with a digest of each file; without it there is no savepoint
 
 Files of a checkpoint never change, so a copy is a hard link if the disk supports it. Spark deletes old files meanwhile,
-but retains a hundred epochs; if a file disappears all the same, the next attempt begins with a newer epoch. See
+but retains a hundred epochs; if a file disappears all the same, the next attempt begins with a newer epoch. If a
+rescale replaces the state meanwhile, the copy would have parts of both: the next attempt copies the new one. See
 docs/decisions/savepoints-are-copies-of-a-running-checkpoint.md.
 """
 
@@ -20,6 +21,7 @@ import json
 import os
 import re
 import shutil
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -40,6 +42,8 @@ from engine.delivery.open_files import OPEN_FILES, open_files_of_sinks, saved_na
 from engine.errors import NothingToSaveError, SavepointError, UnreadableStateError
 
 ATTEMPTS = 5
+_SWAP_SECONDS = 0.05
+"""First pause for a swap, which takes a few renames. It doubles with each attempt."""
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -81,20 +85,40 @@ def take_aside(state: Path, target: Path, clock: Callable[[], datetime]) -> Save
 
 def _take(paths: StatePaths, final: Path, request: Request, clock: Callable[[], datetime]) -> SavepointManifest:
     draft = final.with_name(f".{final.name}.{os.getpid()}")
+    problem = ""
     try:
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(parents=True)
+            before = _identity(paths)
             try:
-                return _save(paths, draft, final, request, clock)
-            except FileNotFoundError:
-                continue  # Spark has deleted an old file meanwhile
+                return _save(paths, draft, final, request, clock, before)
+            except FileNotFoundError as error:  # Spark has deleted an old file meanwhile, or a swap has moved it
+                problem = f"{error.filename} was missing when it was to be copied"
+            except _ReplacedError:
+                problem = f"the state in {paths.root} was replaced while it was copied"
+            if before is None or before != _identity(paths):
+                time.sleep(_SWAP_SECONDS * 2**attempt)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     raise SavepointError(
-        f"files of {paths.checkpoint} were deleted while they were copied, {ATTEMPTS} times in a row",
-        hint="try again; is the disk very slow?",
+        f"{problem}, {ATTEMPTS} times in a row",
+        hint="try again; if the same file is missing each time, `arroyo state verify` says what else the state lacks",
     )
+
+
+class _ReplacedError(Exception):
+    """Another state has taken the place of the copied one."""
+
+
+def _identity(paths: StatePaths) -> tuple[int, int] | None:
+    """Return what tells a state from the one that replaces it; None during a swap, and before the first epoch. The
+    replaced one is kept aside, so its number is not given to another folder."""
+    try:
+        found = paths.checkpoint.stat()
+    except FileNotFoundError:
+        return None
+    return None if is_swapping(paths) else (found.st_dev, found.st_ino)
 
 
 def _remove_drafts(folder: Path, savepoint_id: str) -> None:
@@ -187,10 +211,17 @@ def committed_watermark(checkpoint: Path, epoch: int) -> int | None:
 
 
 def _save(
-    paths: StatePaths, draft: Path, final: Path, request: Request, clock: Callable[[], datetime]
+    paths: StatePaths,
+    draft: Path,
+    final: Path,
+    request: Request,
+    clock: Callable[[], datetime],
+    before: tuple[int, int] | None,
 ) -> SavepointManifest:
+    if is_swapping(paths):
+        raise _ReplacedError
     epoch = spark_log.newest_commit(paths.checkpoint)
-    if epoch is None or is_swapping(paths):
+    if epoch is None:
         raise NothingToSaveError(
             "the pipeline has not yet committed an epoch", hint="wait for its first epoch, then try again"
         )
@@ -200,6 +231,8 @@ def _save(
         _refuse_lacking_state(paths, draft, epoch)
         lineage = read_lineage(draft / paths.lineage.name)
         copied += copy_open_files(paths, draft, lineage, epoch)
+        if before is None or before != _identity(paths):
+            raise _ReplacedError
         files = tuple(_describe(draft, file) for file in sorted(copied))
     except (zipfile.BadZipFile, KeyError, IndexError, json.JSONDecodeError) as error:
         raise _unreadable_snapshot(paths) from error

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints import savepoints, state_files
+from engine.checkpoints import savepoints, state_files, swap
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import Origin, read_manifest
 from engine.errors import DamagedSavepointError, NothingToSaveError, SavepointError, SavepointNotFoundError
@@ -177,7 +178,43 @@ def test_savepoint_copies_files_if_links_are_impossible(
 def test_files_that_keep_vanishing_end_in_an_error(paths: StatePaths, clock: Clock) -> None:
     (paths.checkpoint / "metadata").unlink()
 
-    with pytest.raises(SavepointError, match="were deleted while they were copied"):
+    with pytest.raises(SavepointError, match="checkpoint/metadata was missing when it was to be copied, 5 times"):
+        savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+
+
+@pytest.mark.parametrize("moment", range(0, 12, 3))
+def test_a_state_that_is_replaced_under_our_hands_is_not_mixed_with_the_next_one(
+    paths: StatePaths, clock: Clock, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    of_old = {file.relative_to(paths.root): file.stat().st_ino for file in paths.checkpoint.rglob("*")}
+    calls, keep = iter(range(1000)), state_files.link
+
+    def link(source: Path, target: Path) -> None:
+        if next(calls) == moment:
+            staging = swap.begin_swap(paths)
+            shutil.copytree(paths.checkpoint, staging / "checkpoint")
+            (staging / "lineage.json").write_text(paths.lineage.read_text().replace("L1", "L2"))
+            swap.commit_swap(paths)
+        keep(source, target)
+
+    monkeypatch.setattr("engine.checkpoints.savepoints.link", link)
+    monkeypatch.setattr("engine.checkpoints.state_files.link", link)
+    manifest = savepoints.take(paths.root, "sp_1", label=None, clock=clock)
+
+    saved = paths.savepoints / "sp_1"
+    assert (manifest.epoch, manifest.lineage) == (9, "L2")
+    assert not {file for file, inode in of_old.items() if (saved / file).is_file() and _is(saved / file, inode)}
+
+
+def _is(file: Path, inode: int) -> bool:
+    return file.stat().st_ino == inode
+
+
+def test_a_swap_that_never_ends_is_named(paths: StatePaths, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.checkpoints.savepoints.time.sleep", lambda _: None)
+    (paths.root / "incoming").mkdir()
+
+    with pytest.raises(SavepointError, match="was replaced while it was copied, 5 times in a row"):
         savepoints.take(paths.root, "sp_1", label=None, clock=clock)
 
 
