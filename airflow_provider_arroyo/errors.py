@@ -12,6 +12,8 @@ from airflow_provider_arroyo.airflow_versions import AirflowException, AirflowFa
 
 UNKNOWN_PIPELINE = "pipeline.not_found"
 """Error code of the control plane. A 404 alone may come from another server at a wrong address."""
+DELETED_PIPELINE = "pipeline.deleted"
+"""The pipeline was deleted while a task waited for it."""
 BUSY = "pipeline.busy"
 """Error codes for a temporary conflict: a savepoint, a run that is being replaced, a stop."""
 

@@ -14,12 +14,13 @@ So no earlier poll has to be remembered, and another worker or triggerer gets th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from airflow_provider_arroyo import consumers, copies, rehearsals, requests, savepoints, watermarks
+from airflow_provider_arroyo.awaited_pipelines import AwaitedPipelines
 from airflow_provider_arroyo.conditions import (
     GateTime,
     LagBounds,
@@ -37,7 +38,7 @@ from airflow_provider_arroyo.conditions import (
     Wait,
     describe,
 )
-from airflow_provider_arroyo.errors import ArroyoError
+from airflow_provider_arroyo.errors import DELETED_PIPELINE, UNKNOWN_PIPELINE, ArroyoError, RefusedError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, end_of, newest_job, summary
 from airflow_provider_arroyo.protocols import Backoff, Clock, Conversation, Pause, ask, utc_now
 from airflow_provider_arroyo.responses import Checkpoint, JobState
@@ -55,13 +56,16 @@ def watch(
     poll: timedelta = timedelta(seconds=5),
     hold: timedelta = timedelta(0),
     backoff: Backoff = Backoff(),  # noqa: B008 - it is frozen
+    awaited: Mapping[str, str] | None = None,
 ) -> Conversation[Event]:
-    """Poll until the condition is met or can never be. Failures to connect are retried; a wait never raises them."""
+    """Poll until the condition is met or can never be. Failures to connect are retried; a wait never raises them.
+    `awaited` are the ids of pipelines that earlier polls have read."""
     failures = 0
     answered = now()
+    same = AwaitedPipelines(dict(awaited or {}))
     while True:
         try:
-            event = yield from look(wait, _until(hold, deadline, now), now)
+            event = yield from same.watch(look(wait, _until(hold, deadline, now), now))
         except ArroyoError as error:
             event = None
             failures += 1
@@ -176,7 +180,7 @@ def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[
     ended: list[Event] = []
     for gate in wait.gates:
         may_hold = wait.need == "all" and len(passed) == wait.gates.index(gate)
-        event = yield from _look_at_watermark(replace(gate, dag_id=None, run_id=None), hold if may_hold else NO_HOLD)
+        event = yield from _look_at_one_of(replace(gate, dag_id=None, run_id=None), hold if may_hold else NO_HOLD)
         match event:
             case Reached():
                 passed[gate] = event
@@ -189,6 +193,16 @@ def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[
     if not passed or (wait.need == "all" and len(passed) < len(wait.gates)):
         return None
     return (yield from _certify(wait, passed))
+
+
+def _look_at_one_of(gate: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
+    """Poll one of several gates; a pipeline that does not exist is the end of this gate alone."""
+    try:
+        return (yield from _look_at_watermark(gate, hold))
+    except RefusedError as error:
+        if error.code not in (UNKNOWN_PIPELINE, DELETED_PIPELINE):
+            raise
+        return broken(gate.pipeline, error)
 
 
 def _certify(wait: UntilWatermarks, passed: dict[UntilWatermark, Reached]) -> Conversation[Event | None]:

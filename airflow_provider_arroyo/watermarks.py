@@ -83,6 +83,7 @@ class Watermark:
     sinks: dict[str, SinkProgress] = field(default_factory=dict)
     certificate: Certificate | None = None
     held_by: HeldBy | None = None
+    pipeline_id: str | None = None
 
     def complete_until(self, table: str | None, by: GateTime) -> datetime | None:
         """Return how far the output is complete: of one sink, or of all of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -117,14 +117,23 @@ class ArroyoHook(BaseHook):
         async with AsyncControlPlaneConnection(self.aget_conn, self.requested_by) as connection:
             return await protocols.arun(self._log_progress(conversation), connection.send, _asleep)
 
-    async def await_event(self, wait: Wait, *, poll: timedelta, deadline: datetime | None = None) -> Event:
+    async def await_event(
+        self,
+        wait: Wait,
+        *,
+        poll: timedelta,
+        deadline: datetime | None = None,
+        awaited: Mapping[str, str] | None = None,
+    ) -> Event:
         """Wait in an event loop like `polling.watch`, with the connection that all waits of the process share."""
         from airflow_provider_arroyo import polling  # noqa: PLC0415 - no DAG file waits
         from airflow_provider_arroyo.change_stream import Limits  # noqa: PLC0415 - the same
 
         async with self.share(wait, Limits(poll, deadline)) as connection:
             hold = timedelta(0) if await connection.has_stream() else HOLD
-            conversation = polling.watch(wait, now=protocols.utc_now, deadline=deadline, poll=poll, hold=hold)
+            conversation = polling.watch(
+                wait, now=protocols.utc_now, deadline=deadline, poll=poll, hold=hold, awaited=awaited
+            )
             return await protocols.arun(self._log_progress(conversation), connection.send, connection.pause)
 
     def share(self, wait: Wait, limits: Limits) -> SharedConnection:

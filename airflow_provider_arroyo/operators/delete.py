@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_arroyo import events, requests
 from airflow_provider_arroyo.conditions import UntilState
-from airflow_provider_arroyo.errors import BUSY, UNKNOWN_PIPELINE, JobEndedError, RefusedError
+from airflow_provider_arroyo.errors import BUSY, DELETED_PIPELINE, UNKNOWN_PIPELINE, JobEndedError, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, now, reached
 from airflow_provider_arroyo.protocols import Conversation, Pause, ask_until_answered
 
@@ -66,7 +66,7 @@ class DeletePipelineOperator(PipelineOperator):
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
         """Return the answer for a pipeline that does not exist; raise any other refusal."""
-        if error.code != UNKNOWN_PIPELINE:
+        if error.code not in (UNKNOWN_PIPELINE, DELETED_PIPELINE):
             raise error
         self.log.info("There is no pipeline %s: nothing to delete", self.pipeline)
         return {"pipeline_id": None, "deleted": False}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from airflow_provider_arroyo import events, requests, watermarks
 from airflow_provider_arroyo.conditions import UntilState
-from airflow_provider_arroyo.errors import UNKNOWN_PIPELINE, RefusedError
+from airflow_provider_arroyo.errors import DELETED_PIPELINE, UNKNOWN_PIPELINE, RefusedError
 from airflow_provider_arroyo.operators.base import PipelineOperator, reached
 from airflow_provider_arroyo.responses import JobState, Pipeline
 
@@ -79,7 +79,7 @@ class StopStreamingJobOperator(PipelineOperator):
 
     def _missing(self, error: RefusedError) -> dict[str, Any]:
         """Return the answer for a pipeline that does not exist, or no longer; raise any other refusal."""
-        if error.code != UNKNOWN_PIPELINE or not self.missing_ok:
+        if error.code not in (UNKNOWN_PIPELINE, DELETED_PIPELINE) or not self.missing_ok:
             raise error
         self.log.info("There is no pipeline %s: nothing to stop", self.pipeline)
         return {"pipeline_id": None, "state": None, "epoch": None, "watermark": None, "failure": None}

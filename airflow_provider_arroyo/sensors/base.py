@@ -32,6 +32,7 @@ from airflow_provider_arroyo.links import PipelineLink, note_link
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
+    from airflow_provider_arroyo.awaited_pipelines import AwaitedPipelines
     from airflow_provider_arroyo.events import Event, Reached
     from airflow_provider_arroyo.hooks.arroyo import ArroyoHook
     from airflow_provider_arroyo.lineage import TaskLineage
@@ -73,6 +74,7 @@ class PipelineSensor(BaseSensorOperator):
         super().__init__(poke_interval=poke_interval, **kwargs)
         self.pipeline: Any = pipeline  # a template gives whatever it says
         self._told: dict[str, Any] | None = None
+        self._awaited: AwaitedPipelines | None = None
         self.arroyo_conn_id = arroyo_conn_id
         self.deferrable = (
             conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
@@ -116,9 +118,11 @@ class PipelineSensor(BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Poll once."""
         from airflow_provider_arroyo import events, polling  # noqa: PLC0415 - see the top
+        from airflow_provider_arroyo.awaited_pipelines import AwaitedPipelines  # noqa: PLC0415 - the same
 
+        self._awaited = self._awaited or AwaitedPipelines()
         try:
-            event = self.hook.run(polling.look(self.wait(context)))
+            event = self.hook.run(self._awaited.watch(polling.look(self.wait(context))))
         except ArroyoError as error:
             if not error.retryable:
                 raise
@@ -222,6 +226,7 @@ class PipelineSensor(BaseSensorOperator):
                 wait=conditions.to_json(wait),
                 deadline=deadline.isoformat(),
                 poll_seconds=self.poke_interval,
+                awaited=None if self._awaited is None else self._awaited.ids,
             ),
             method_name="execute_complete",
         )

@@ -529,6 +529,7 @@ class FakeControlPlane:
         if pipeline.has_sessions and query.get("by") == "input":
             return problem(409, "pipeline.completeness_unknown", "of sink 'visits' it is not known", "by=output")
         body = {
+            "pipeline_id": pipeline.id,
             "watermark": micros,
             "epoch": 7,
             "lineage": "1f",

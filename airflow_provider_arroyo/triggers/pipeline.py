@@ -24,6 +24,7 @@ class PipelineTrigger(BaseTrigger):
     :param wait: the condition, as serialised by `conditions.to_json`.
     :param deadline: when to give up, as an ISO instant. It is absolute, so a restarted triggerer keeps it.
     :param poll_seconds: interval of polling.
+    :param awaited: ids of the awaited pipelines that were read before, by name: others of these names are not awaited.
     :param on_kill: the action when a user ends the task: `detach`, `stop` or `savepoint_and_stop`.
     """
 
@@ -34,6 +35,7 @@ class PipelineTrigger(BaseTrigger):
         deadline: str | None = None,
         poll_seconds: float = 5.0,
         on_kill: OnKill = "detach",
+        awaited: dict[str, str] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it untyped
         self.arroyo_conn_id = arroyo_conn_id
@@ -41,6 +43,7 @@ class PipelineTrigger(BaseTrigger):
         self.deadline = deadline
         self.poll_seconds = poll_seconds
         self.kill_action = on_kill
+        self.awaited = awaited
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the arguments that recreate the trigger."""
@@ -50,6 +53,7 @@ class PipelineTrigger(BaseTrigger):
             "deadline": self.deadline,
             "poll_seconds": self.poll_seconds,
             "on_kill": self.kill_action,
+            "awaited": self.awaited,
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -66,7 +70,7 @@ class PipelineTrigger(BaseTrigger):
         deadline = datetime.fromisoformat(self.deadline) if self.deadline else None
         poll = timedelta(seconds=self.poll_seconds)
         try:
-            return await self._hook.await_event(wait, deadline=deadline, poll=poll)
+            return await self._hook.await_event(wait, deadline=deadline, poll=poll, awaited=self.awaited)
         except ArroyoError as error:
             return broken(wait.pipeline, error)
 

@@ -438,6 +438,7 @@ class StateRow(BaseModel):
 class Watermark(BaseModel):
     """Completeness of a pipeline's committed output; `passed` is the answer for the requested instant."""
 
+    pipeline_id: str = Field(description="The pipeline whose output it is about.")
     watermark: int | None = Field(
         description="That of the newest committed epoch; far in the future once the job has finished."
     )
@@ -728,6 +729,7 @@ def watermark(record: JobRecord, gate: Gate | None, *, is_given_up: bool) -> Wat
     is_finished = status.state is State.FINISHED and not is_given_up
     progress = promised(status, is_given_up=is_given_up)
     return Watermark(
+        pipeline_id=record.pipeline.id,
         watermark=micros(progress.watermark),
         epoch=progress.epoch,
         lineage=progress.lineage,

@@ -33,9 +33,9 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TextIO, TypeVar
 from urllib.parse import urlencode
 
-from engine.cli.base import Client, Json, field_of, is_away
+from engine.cli.base import Client, Json, RefusedError, field_of, is_away
 from engine.cli.remote import FAILED, connect, describe, facts, rows_of, say, seconds, show, warn, warn_of_remarks
-from engine.errors import EngineError
+from engine.errors import EngineError, PipelineDeletedError
 
 Goal = Literal["running", "finished", "stopped"]
 _PAUSE = 0.5
@@ -65,16 +65,19 @@ def change(
     client = connect(args)
     answer = client.send(method, path, body, key=key)
     warn_of_remarks(answer)
-    return wait(args, client, field_of(answer if isinstance(answer, dict) else {}, "id"))
+    fields = answer if isinstance(answer, dict) else {}
+    return wait(args, client, OnePipeline(field_of(fields, "name"), field_of(fields, "id")))
 
 
-def wait(args: Namespace, client: Client, pipeline: str) -> int:
+def wait(args: Namespace, client: Client, pipeline: OnePipeline) -> int:
     """Wait for the goal of the arguments, and show the pipeline afterwards."""
-    path = f"/pipelines/{pipeline}"
     tasks: int | None = args.parallelism if "parallelism" in args else None
-    waiting = JobWatch(args.wait, lambda: client.get(f"{path}/jobs"), tasks=tasks, timeout=args.timeout)
-    complaint = waiting.until_end()
-    answer = client.get(path)
+
+    def look() -> Json:
+        return pipeline.read(lambda place: client.get(f"/pipelines/{place}/jobs"))
+
+    complaint = JobWatch(args.wait, look, tasks=tasks, timeout=args.timeout).until_end()
+    answer = pipeline.read(lambda place: client.get(f"/pipelines/{place}"))
     if args.json:
         say(json.dumps(answer, indent=2))
     elif isinstance(answer, dict):
@@ -174,6 +177,29 @@ class JobWatch:
                 self.pause(_PAUSE)
         finally:
             self.line.end()
+
+
+@dataclass(slots=True)
+class OnePipeline:
+    """Reads a pipeline that was named again and again, always the same: by the id in its first answer."""
+
+    name: str
+    id: str | None = None
+
+    def read(self, ask: Callable[[str], Json]) -> Json:
+        """Return the answer about the pipeline; raise PipelineDeletedError if it was deleted since the first one."""
+        try:
+            answer = ask(self.id or self.name)
+        except RefusedError as error:
+            if self.id is None or error.problem_code not in ("pipeline.not_found", "pipeline.deleted"):
+                raise
+            raise PipelineDeletedError(
+                f"pipeline {self.name!r} ({self.id}) was deleted while this command waited for it",
+                hint="`arroyo list` shows whether there is another one of this name",
+            ) from error
+        if self.id is None and isinstance(answer, dict) and isinstance(found := answer.get("pipeline_id"), str):
+            self.id = found
+        return answer
 
 
 def add_dry_run(parser: ArgumentParser) -> None:

@@ -76,8 +76,8 @@ def carry_out(context: Context, record: JobRecord, who: str) -> None:
     context.last_reports.forget(record.pipeline.job_id)
     context.requested_starts.forget(record.pipeline.job_id)
     reach(ControlPoint.AFTER_CHANGE)
+    context.changes.notify(record.pipeline.id)  # before its files are removed, which takes long in a bucket
     finish(context, record.pipeline.id)
-    context.changes.notify(record.pipeline.id)
 
 
 def finish(context: Context, pipeline_id: str) -> None:

@@ -139,6 +139,7 @@ REMEDIES: Mapping[str, str] = {
     "pipeline.no_such_sink": "Use a sink of the script; `arroyo show` lists them.",
     "pipeline.no_way_back": "Choose an earlier version with a savepoint.",
     "pipeline.not_found": "List the pipelines with `arroyo list`.",
+    "pipeline.deleted": "Deploy the pipeline again, and wait for the new one.",
     "pipeline.not_read_back": "Read the target with your own tools.",
     "pipeline.shared_with_original": "Change the target or consumer group that the message names.",
     "pipeline.stale": "Send the request again.",

@@ -171,6 +171,12 @@ class PipelineNotFoundError(PipelineError):
     code = "pipeline.not_found"
 
 
+class PipelineDeletedError(PipelineError):
+    """The pipeline was deleted while something waited for it. Another one may have its name now."""
+
+    code = "pipeline.deleted"
+
+
 class PipelineIncompatibleError(PipelineError):
     """The new query cannot go on from the state of the old one."""
 

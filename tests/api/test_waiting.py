@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engine.cli.base import Json, RefusedError
+from engine.cli.base import Client, Json, RefusedError
 from engine.cli.main import main
 from engine.cli.savepoints.savepoint import until_settled
 from engine.cli.waiting import Goal, JobWatch, ProgressLine, verdict
@@ -248,6 +248,34 @@ def test_a_job_that_fails_while_it_is_waited_for_is_exit_code_3(
     code = main(["deploy", str(script), "--wait", "running", "--url", server.url, "--token", "t"])
 
     assert (code, capsys.readouterr().err) == (3, "Failed\nsql.syntax: wrong\n")
+
+
+GONE = RefusedError(404, {"code": "pipeline.not_found", "detail": "there is no pipeline 'pl_1'"})
+
+
+@pytest.mark.parametrize("arguments", [["watermark", "orders", "--past", "2026-01-01"], ["start", "orders", "--wait"]])
+def test_a_pipeline_that_is_deleted_meanwhile_ends_the_wait_and_another_one_of_its_name_does_not_open_it(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first: dict[str, Json] = {"name": "orders", "id": "pl_1", "pipeline_id": "pl_1", "passed": False, "data": [JAVA]}
+    answers: Iterator[Json | EngineError] = iter([first, first, GONE])
+    asked = []
+
+    def send(_: Client, method: str, path: str, *rest: object, **options: object) -> Json:
+        asked.append(path)
+        answer = next(answers)
+        if isinstance(answer, EngineError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(Client, "send", send)
+    monkeypatch.setattr(Client, "get", lambda client, path, *_, **__: send(client, "GET", path))
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+    code = main([*arguments, "--url", "http://127.0.0.1:1", "--token", "t"])
+
+    assert (code, asked[-1].startswith("/pipelines/pl_1/")) == (2, True)
+    assert "pipeline.deleted: pipeline 'orders' (pl_1) was deleted while this command" in capsys.readouterr().err
 
 
 def test_ctrl_c_leaves_the_line_of_progress_where_it_is() -> None:

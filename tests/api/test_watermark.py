@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from engine.api.answers import Watermark
+from engine.control import deletions
 from tests.api.conftest import T0, Plane, report
 
 HALF_PAST = int(T0.timestamp() * 1_000_000) + 30 * 60_000_000
@@ -110,6 +111,31 @@ def test_the_answer_comes_when_the_job_rests(plane: Plane) -> None:
         answer = future.result(timeout=120)
 
     assert (answer["passed"], answer["state"]) == (False, "Failed")
+
+
+def test_the_answer_comes_when_the_pipeline_is_deleted_and_is_not_that_of_the_next_one_of_its_name(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane.run()
+    plane.end("failed", {"code": "sql.x", "message": "no"})
+    pipeline = plane.get("/pipelines/orders")["id"]
+    assert plane.http.post("/api/v1/pipelines/orders/restart", json={}).is_success
+    removing, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(deletions, "finish", lambda *_: removing.set() or may_end.wait(120))
+    with ThreadPoolExecutor(2) as threads:
+        future = threads.submit(plane.http.get, f"/api/v1{PATH}?past={HALF_PAST}&timeout_seconds=50")
+        _until_watched(plane)
+        deletion = threads.submit(plane.http.delete, "/api/v1/pipelines/orders")
+        assert removing.wait(120)
+
+        refused = future.result(timeout=120)
+        may_end.set()
+        assert deletion.result(timeout=120).is_success
+
+    assert (refused.status_code, refused.json()["code"]) == (404, "pipeline.deleted")
+    assert refused.json()["detail"] == f"pipeline 'orders' ({pipeline}) was deleted while this request waited for it"
+    plane.run()
+    assert plane.get(PATH)["pipeline_id"] != pipeline
 
 
 @pytest.mark.parametrize("ending", ["stopped", "failed"])

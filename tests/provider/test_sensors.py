@@ -232,6 +232,52 @@ def test_a_pipeline_that_does_not_exist_fails_the_gate(
 
 
 @both
+@pytest.mark.parametrize("is_recreated", [False, True], ids=["gone", "recreated"])
+def test_a_gate_of_a_pipeline_that_is_deleted_meanwhile_fails_and_never_opens(
+    plane: FakeControlPlane,
+    airflow_run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    is_recreated: bool,
+    deferrable: bool,
+) -> None:
+    first = plane.add("clicks", watermarks=deque([FOUR]))
+
+    def delete() -> None:
+        plane.pipelines.clear()
+        if is_recreated:
+            plane.add("clicks", watermarks=deque([FIVE]))
+
+    _on_sleep(airflow_run, monkeypatch, {2: delete})
+
+    with pytest.raises(RefusedError, match=rf"pipeline clicks \({first.id}\) was deleted while this task") as raised:
+        airflow_run.execute(watermark(deferrable=deferrable))
+    assert raised.value.code == "pipeline.deleted"
+    assert ("has its name now" in str(raised.value)) is is_recreated
+
+
+@both
+@pytest.mark.parametrize("sensor", ["lag", "job", "checkpoint"])
+def test_other_sensors_do_not_take_a_recreated_pipeline_for_the_awaited_one(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, sensor: str, deferrable: bool
+) -> None:
+    plane.add("clicks", epoch=3).become("Scheduling")
+    tasks: dict[str, Any] = {
+        "lag": lambda: lag(at_most=timedelta(hours=1), deferrable=deferrable),
+        "job": lambda: StreamingJobSensor(task_id="t", pipeline="clicks", state="running", deferrable=deferrable),
+        "checkpoint": lambda: checkpoint(deferrable=deferrable),
+    }
+
+    def recreate() -> None:
+        plane.pipelines.clear()
+        plane.add("clicks", epoch=4).checkpoints = [committed(4, FIVE)]
+
+    _on_sleep(airflow_run, monkeypatch, {2: recreate})
+
+    with pytest.raises(RefusedError, match="was deleted while this task waited for it"):
+        airflow_run.execute(tasks[sensor]())
+
+
+@both
 def test_a_gate_that_stays_closed_times_out(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     plane.add("clicks", watermarks=deque([FOUR]))
 

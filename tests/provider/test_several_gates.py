@@ -18,7 +18,7 @@ from airflow_provider_arroyo.responses import to_micros
 from airflow_provider_arroyo.sensors.watermark import WatermarkSensor
 from airflow_provider_arroyo.testing.control_plane import FakeControlPlane
 
-from .tasks import Run
+from .tasks import Run, put_to_sleep
 from .test_start_in_triggerer import Triggerer, triggerer
 
 __all__ = ["triggerer"]
@@ -112,6 +112,24 @@ def test_one_that_fails_fails_the_gate_of_all_and_not_that_of_any(
     assert set(airflow_run.execute(gate("clicks", "orders", need="any", deferrable=deferrable))["pipelines"]) == {
         "orders"
     }
+
+
+@both
+@pytest.mark.parametrize("need", ["all", "any"])
+def test_one_that_is_deleted_fails_the_gate_of_all_and_not_that_of_any(
+    plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch, need: str, deferrable: bool
+) -> None:
+    clicks = plane.add("clicks", watermarks=deque([FOUR]))
+    plane.add("orders", watermarks=deque([FOUR, FOUR, FOUR, FOUR, FIVE]))
+    airflow_run.at_pause = {2: lambda: plane.pipelines.pop(clicks.id)}
+    put_to_sleep(monkeypatch, lambda length: airflow_run._note(timedelta(seconds=length)))
+    task = gate("clicks", "orders", need=need, deferrable=deferrable)
+
+    if need == "any":
+        assert set(airflow_run.execute(task)["pipelines"]) == {"orders"}
+    else:
+        with pytest.raises(RefusedError, match=r"pipeline clicks .* was deleted"):
+            airflow_run.execute(task)
 
 
 @both

@@ -176,6 +176,18 @@ def test_a_trigger_is_made_again_from_plain_json_without_secrets(plane: FakeCont
     assert stored(trigger).serialize() == trigger.serialize()
 
 
+def test_a_trigger_that_begins_anew_still_knows_which_pipeline_was_awaited(
+    plane: FakeControlPlane, airflow_run: Run
+) -> None:
+    plane.add("clicks")
+    wait = conditions.to_json(UntilState("clicks", "running"))
+    trigger = PipelineTrigger("arroyo_default", wait, awaited={"clicks": "pl_0"})
+
+    event = asyncio.run(first_event(stored(trigger)))
+
+    assert (event["kind"], event["code"]) == ("broken", "pipeline.deleted")
+
+
 def test_a_trigger_with_a_deadline_in_the_past_ends_at_once(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks").become("Scheduling")
     trigger = PipelineTrigger(

@@ -37,6 +37,7 @@ _BY_CODE = {
     "request.invalid": HTTPStatus.UNPROCESSABLE_ENTITY,
     "request.unknown_parameter": HTTPStatus.UNPROCESSABLE_ENTITY,
     "pipeline.not_found": HTTPStatus.NOT_FOUND,
+    "pipeline.deleted": HTTPStatus.NOT_FOUND,
     "pipeline.no_such_sink": HTTPStatus.NOT_FOUND,
     "savepoint.not_found": HTTPStatus.NOT_FOUND,
     "token.not_found": HTTPStatus.NOT_FOUND,

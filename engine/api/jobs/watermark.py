@@ -19,7 +19,7 @@ from engine.checkpoints.spark_log import offsets_of_epoch
 from engine.control.changes import Reading
 from engine.control.context import Context
 from engine.control.preview_room import run_behind
-from engine.errors import AuthError
+from engine.errors import AuthError, PipelineDeletedError, PipelineNotFoundError
 from engine.jobs import disk
 from engine.jobs.decisions.effects import Gate, GateTime, is_passed, promised, reached
 from engine.jobs.decisions.intend import is_settled
@@ -59,7 +59,10 @@ async def get(
     end = loop.time() + min(timeout_seconds, context.long_poll_max.total_seconds())
     reading = await _read(context, pipeline)
     if not is_final(reading, gate) and loop.time() < end:
-        reading = await _held(context, reading.record.pipeline.id, gate, end)
+        try:
+            reading = await _held(context, reading.record.pipeline.id, gate, end)
+        except PipelineNotFoundError as error:
+            raise _deleted(reading) from error
         if not is_let_in(request):
             raise AuthError("the token has ended while the request was held", hint="ask for another token")
     answer = answers.watermark(reading.record, gate, is_given_up=reading.is_state_given_up)
@@ -128,6 +131,14 @@ async def _held(context: Context, pipeline_id: str, gate: Gate | None, end: floa
         return await _read(context, pipeline_id)
     finally:
         context.changes.forget(pipeline_id, wait)
+
+
+def _deleted(reading: Reading) -> PipelineDeletedError:
+    pipeline = reading.record.pipeline
+    return PipelineDeletedError(
+        f"pipeline {pipeline.name!r} ({pipeline.id}) was deleted while this request waited for it",
+        hint="ask again once a pipeline of this name is deployed",
+    )
 
 
 async def _read(context: Context, pipeline: str) -> Reading:

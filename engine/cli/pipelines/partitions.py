@@ -17,14 +17,13 @@ from engine.cli.remote import (
     facts,
     held_facts,
     instant,
-    path_of,
     rows_of,
     say,
     seconds,
     show,
 )
 from engine.cli.remote import table as as_table
-from engine.cli.waiting import HOLD, LongPoll
+from engine.cli.waiting import HOLD, LongPoll, OnePipeline
 from engine.errors import RequestError
 
 _PARTS = {
@@ -247,14 +246,14 @@ def add_watermark_arguments(parser: ArgumentParser) -> None:
 @errors_shown
 def run_watermark(args: Namespace) -> int:
     """Print how far committed output is complete; with --past, return 3 if that was not reached."""
-    client = connect(args)
+    client, watched = connect(args), OnePipeline(args.pipeline)
 
     def ask(hold: float) -> Json:
         query: dict[str, str | int | float] = {}
         if args.past is not None:
             query = {"past": args.past, "timeout_seconds": hold, "by": args.by}
             query |= {} if args.table is None else {"table": args.table}
-        return client.get(path_of(args, "watermark"), query, hold=HOLD)
+        return watched.read(lambda place: client.get(f"/pipelines/{segment(place)}/watermark", query, hold=HOLD))
 
     answer = LongPoll(ask, args.timeout).until(_is_last)
     show(args, answer, _describe)

@@ -2510,6 +2510,8 @@ export interface Visitor {
 
 /** Completeness of a pipeline's committed output; `passed` is the answer for the requested instant. */
 export interface Watermark {
+  /** The pipeline whose output it is about. */
+  pipeline_id: string;
   /** That of the newest committed epoch; far in the future once the job has finished. */
   watermark: number | null;
   /** The newest committed epoch. */
