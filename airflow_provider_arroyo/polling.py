@@ -38,7 +38,7 @@ from airflow_provider_arroyo.conditions import (
     Wait,
     describe,
 )
-from airflow_provider_arroyo.errors import DELETED_PIPELINE, UNKNOWN_PIPELINE, ArroyoError, RefusedError
+from airflow_provider_arroyo.errors import DELETED_PIPELINE, ArroyoError, RefusedError
 from airflow_provider_arroyo.events import Ended, Event, Reached, TimedOut, broken, end_of, newest_job, summary
 from airflow_provider_arroyo.protocols import Backoff, Clock, Conversation, Pause, ask, utc_now
 from airflow_provider_arroyo.responses import Checkpoint, JobState
@@ -196,11 +196,11 @@ def _look_at_watermarks(wait: UntilWatermarks, hold: timedelta) -> Conversation[
 
 
 def _look_at_one_of(gate: UntilWatermark, hold: timedelta) -> Conversation[Event | None]:
-    """Poll one of several gates; a pipeline that does not exist is the end of this gate alone."""
+    """Poll one of several gates; a pipeline that is deleted meanwhile is the end of this gate alone."""
     try:
         return (yield from _look_at_watermark(gate, hold))
     except RefusedError as error:
-        if error.code not in (UNKNOWN_PIPELINE, DELETED_PIPELINE):
+        if error.code != DELETED_PIPELINE:
             raise
         return broken(gate.pipeline, error)
 
