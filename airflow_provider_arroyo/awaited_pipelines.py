@@ -30,22 +30,22 @@ class AwaitedPipelines:
         while not isinstance(step, Done):
             outcome: object
             try:
-                outcome = self._checked(step, (yield step))
+                outcome = yield step
             except ArroyoError as error:
                 outcome = self._named(step, error)
-            step = resume(conversation, outcome)
+            step = resume(conversation, self._replaced_by(step, outcome) or outcome)
         return step.value
 
-    def _checked(self, step: Step, answer: object) -> object:
-        """Return the answer; raise if it is about another pipeline. A control plane of an earlier version leaves the id
-        of a watermark out."""
+    def _replaced_by(self, step: Step, answer: object) -> ArroyoError | None:
+        """Return the error for an answer about another pipeline. A control plane of an earlier version leaves the
+        id of a watermark out."""
         match answer:
             case Pipeline(id=found) | Watermark(pipeline_id=str(found)):
                 name = _pipeline_of(step)
                 known = self.ids.setdefault(name, found)
                 if known != found:
-                    raise _deleted(name, known, f"; pipeline {found} has its name now")
-        return answer
+                    return _deleted(name, known, f"; pipeline {found} has its name now")
+        return None
 
     def _named(self, step: Step, error: ArroyoError) -> ArroyoError:
         """Return the error for the pipeline as the wait names it."""
