@@ -24,7 +24,6 @@ ALONE = {
     "system/test_airflow_kills.py",
     "system/test_airflow_over_postgres.py",
     "system/test_control_plane_with_spark.py",
-    "system/test_deleted_under_airflow.py",
     "system/test_example_dag.py",
     "system/test_full_disks.py",
     "system/test_hurried_users.py",

@@ -142,7 +142,6 @@ LONG = (
     "system/test_backfill_example.py",
     "system/test_complete_example.py",
     "system/test_control_plane_with_spark.py",
-    "system/test_deleted_under_airflow.py",
     "system/test_example_dag.py",
     "system/test_every_page.py::test_every_action_of_every_page_is_reached_by_the_tabulator_and_seen_to_be",
     "system/test_every_page.py::test_nothing_is_seriously_in_anybodys_way_on_any_page_wide_or_narrow_light_or_dark",
