@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from engine.api.metrics.page import JobMetrics
 from engine.control.changes import Changes
 from engine.control.context import Context, LastReports
-from engine.control.savepoints.drill_savepoint import take_savepoint
+from engine.control.savepoints.savepoint_tests import take_savepoint
 from engine.control.upgrades.plan_query import plan_query
 from engine.control.upgrades.rendezvous import Planner
 from engine.jobs.decisions.spec import Pipeline

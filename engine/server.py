@@ -37,16 +37,14 @@ from engine.control.caretaker import Caretaker
 from engine.control.changes import Changes
 from engine.control.context import Context, LastReports, read_unread
 from engine.control.lineage_events.events import EventMaker
-from engine.control.lineage_events.senders import open_sender
-from engine.control.lineage_events.watch import LineageWatch
+from engine.control.lineage_events.watch import LineageWatch, open_sender
 from engine.control.rehearsals import check_rehearsal, free_bytes
 from engine.control.savepoints import take_savepoints
-from engine.control.savepoints.drill_savepoint import Drills, take_savepoint
+from engine.control.savepoints.savepoint_tests import Drills, take_savepoint
 from engine.control.upgrades import auto_rollback
 from engine.control.upgrades.hand_over_steps import HandOverWatch
 from engine.control.upgrades.plan_query import load_compiler, plan_query
-from engine.control.upgrades.plan_reprocess import changing_sinks, plan_reprocess
-from engine.control.upgrades.plan_starts import check_redone, check_starts
+from engine.control.upgrades.plan_reprocess import changing_sinks, check_redone, check_starts, plan_reprocess
 from engine.control.upgrades.plan_upgrade import check_sinks, plan_fork, plan_hand_over, plan_upgrade
 from engine.control.upgrades.rehearsal_watch import RehearsalWatch
 from engine.control.upgrades.rendezvous import Planner, StateRendezvous
@@ -58,13 +56,13 @@ from engine.jobs.decisions.rollback import RehearsalLimits
 from engine.jobs.disk import DataDirectory, Limits
 from engine.jobs.processes.driver_environment import driver_environment
 from engine.jobs.processes.forked_drivers import ForkedDrivers
-from engine.jobs.processes.free_memory import known_free_memory
 from engine.jobs.processes.probes import LocalProbes, LocalStateRows
+from engine.jobs.processes.processes import known_free_memory
 from engine.jobs.processes.rehearsal_processes import LocalRehearsers
 from engine.jobs.processes.runner import DRIVER_COMMAND, LocalRunner
 from engine.jobs.processes.spares import SpareDrivers
 from engine.settings import ApiSettings, PipelineSettings, Section, Settings, read_connections_file
-from engine.store.access import revoked_sessions, tokens
+from engine.store.access import tokens
 from engine.store.access.vault import secure
 from engine.store.backups import damaged
 from engine.store.database import Database, open_database
@@ -72,7 +70,7 @@ from engine.store.jobs.records import StoredRecords
 from engine.values.instants import now
 
 if TYPE_CHECKING:
-    from engine.control.traces.otel import Traces
+    from engine.control.traces import Traces
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -206,7 +204,7 @@ def _serve(
     context = _with_settings(context, settings)
     with database.reading() as connection:
         context.admission.load(tokens.named(connection))
-        context.sessions.remember(revoked_sessions.read(connection))
+        context.sessions.remember(tokens.read(connection))
     _resume(context)
     works: list[tuple[str, _Work]] = [("controller", controller), *_works(settings, context), ("spares", spares)]
     threads = [threading.Thread(target=work.run, name=name) for name, work in works]
@@ -335,7 +333,7 @@ def _open_traces(settings: Settings, instance: str) -> Traces | None:
     endpoint = settings.traces.endpoint
     if endpoint is None and not any(os.environ.get(name) for name in OTEL_ENDPOINTS):
         return None
-    from engine.control.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
+    from engine.control.traces import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
 
     return open_traces(endpoint, __version__, instance)
 

@@ -17,21 +17,11 @@ from engine.api.http import description, problems, session, web_page
 from engine.api.http.authentication import Authentication, Rules
 from engine.api.http.problems import ContextDep
 from engine.api.http.query_parameters import refuse_unknown_parameters
-from engine.api.jobs import changes, events, job_output, jobs, runs, state, watermark, written
+from engine.api.jobs import changes, contents, job_output, jobs, runs, watermark
 from engine.api.metrics import page
 from engine.api.moves import arrivals, departures
 from engine.api.partitions import partitions
-from engine.api.pipelines import (
-    completions,
-    creations,
-    deployments,
-    forks,
-    lineage,
-    pipeline_list,
-    pipeline_secrets,
-    pipelines,
-    previews,
-)
+from engine.api.pipelines import completions, creations, deployments, forks, lineage, pipeline_list, pipelines, previews
 from engine.api.savepoints import savepoint_moves, savepoint_schedules, savepoints
 from engine.api.upgrades import hand_overs, rehearsals, reprocessing, rollbacks, upgrades
 from engine.control.context import Context
@@ -60,14 +50,14 @@ ROUTERS = (
     deployments.ROUTER,
     pipeline_list.ROUTER,
     pipelines.ROUTER,
-    pipeline_secrets.ROUTER,
+    pipelines.SECRETS_ROUTER,
     lineage.ROUTER,
     previews.DELETIONS_ROUTER,
     jobs.ROUTER,
     jobs.ALL,
     job_output.ROUTER,
     jobs.OPERATORS_ROUTER,
-    events.ROUTER,
+    jobs.EVENTS_ROUTER,
     changes.ROUTER,
     job_output.OUTPUT_ROUTER,
     watermark.ROUTER,
@@ -81,8 +71,8 @@ ROUTERS = (
     savepoints.ROUTER,
     upgrades.ROUTER,
     rehearsals.ROUTER,
-    state.ROUTER,
-    written.ROUTER,
+    contents.STATE_ROUTER,
+    contents.WRITTEN_ROUTER,
     rollbacks.ROUTER,
     forks.ROUTER,
     reprocessing.ROUTER,

@@ -6,7 +6,7 @@ Browser sessions: a cookie stands for a token, and a one-time link for the cooki
 
 A session is not stored: its cookie contains the hash of the token and the expiry, sealed with a key of this control
 plane, so that it survives a restart and ends with its token. After a logout the hash of the seal is remembered, and
-stored by the caller (`engine/store/access/revoked_sessions.py`).
+stored by the caller (`engine/store/access/tokens.py`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from datetime import timedelta
 
 from engine.control.context import Context
 from engine.control.deletions import end_preview
-from engine.control.savepoints.prune_savepoints import prune
-from engine.control.savepoints.savepoint_removal import finish_all
+from engine.control.savepoints.savepoint_removal import finish_all, prune
 from engine.control.savepoints.scheduled_savepoints import carry_out
 from engine.errors import EngineError
 from engine.store import savepoints

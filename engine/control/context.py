@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.control.access import Admission, Sessions
 from engine.control.changes import Changes
 from engine.control.savepoints.savepoint_holds import Holds
-from engine.control.traces.requested_starts import EmitSpan, RequestedStarts
+from engine.control.traces import EmitSpan, RequestedStarts
 from engine.control.upgrades.rendezvous import Planner, Rendezvous, StateRendezvous
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.actors import CONTROL_PLANE
@@ -23,9 +23,9 @@ from engine.jobs.decisions import intend
 from engine.jobs.decisions.rollback import RehearsalLimits
 from engine.jobs.decisions.status import JobEvent, Run
 from engine.jobs.disk import DataDirectory, Limits
+from engine.jobs.processes.left_by_drivers import WIRE, is_spoken
 from engine.jobs.processes.probes import Probe, ProbeResult, ReadRows
 from engine.jobs.processes.process_usage import RunUsage, SharedWith
-from engine.jobs.processes.undelivered_exits import WIRE, is_spoken
 from engine.openlineage.datasets import JOB_NAMESPACE
 from engine.store.database import Database
 from engine.store.jobs import events, runs

@@ -22,7 +22,7 @@ from engine.jobs.decisions.spec import StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import ControlPoint
 from engine.jobs.processes import processes
-from engine.jobs.processes.stale_jvms import is_at_work
+from engine.jobs.processes.left_by_drivers import is_at_work
 from engine.store import savepoints
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions, moves, pipelines, previews, reprocessings

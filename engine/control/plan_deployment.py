@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.control.context import Context
-from engine.control.stored_text import WholeSpec, with_stored
+from engine.control.stored_objects import WholeSpec, with_stored
 from engine.errors import RequestError, RequestTooLargeError
 from engine.jobs import disk
 from engine.jobs.decisions.spec import (

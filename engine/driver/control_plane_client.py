@@ -37,8 +37,8 @@ from engine.jobs.address import API_PREFIX, read_address
 from engine.jobs.decisions.status import Goodbye
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.left_by_drivers import WIRE, forget_goodbye, leave_goodbye
 from engine.jobs.processes.process_usage import RunUsage, SharedJava, UsageMeter, together
-from engine.jobs.processes.undelivered_exits import WIRE, forget_goodbye, leave_goodbye
 from engine.values.epoch_report import EpochReport, to_wire
 from engine.values.process_endings import start_none_any_more
 from engine.values.start_positions import StartStep

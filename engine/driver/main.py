@@ -29,9 +29,9 @@ from engine.jobs.decisions.status import Failure, Goodbye, failure_of
 from engine.jobs.fault_points import DriverPoint
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.left_by_drivers import end_stale_jvms
 from engine.jobs.processes.process_usage import is_java
 from engine.jobs.processes.runner import NO_ROOM, Holder
-from engine.jobs.processes.stale_jvms import end_stale_jvms
 
 
 def dump_stacks() -> None:

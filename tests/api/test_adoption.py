@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from engine.jobs.processes import undelivered_exits
+from engine.jobs.processes import left_by_drivers
 from engine.store.jobs.runs import RUNS
 from tests.api.conftest import Plane, report
 
@@ -42,7 +42,7 @@ def test_a_driver_that_is_too_old_stops_at_an_epoch_and_starts_anew(
 ) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(left_by_drivers, "OLDEST_WIRE", 2)
 
     _beat(plane, reports=[report(1, 30)])
     answer = _beat(plane)
@@ -60,7 +60,7 @@ def test_a_driver_that_has_said_what_it_speaks_can_be_too_old_for_a_later_contro
 ) -> None:
     plane.run()
     plane.context.last_reports.forget(plane.job()["id"])  # a later control plane, which it has not called yet
-    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(left_by_drivers, "OLDEST_WIRE", 2)
 
     answers = [_beat(plane), _beat(plane), _beat(plane)]
     plane.end("stopped")
@@ -76,7 +76,7 @@ def test_events_of_an_adoption_name_the_control_plane_as_requester(
 ) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(left_by_drivers, "OLDEST_WIRE", 2)
     newest = plane.get("/pipelines/orders/events?limit=1")["data"][0]["id"]
 
     _beat(plane)
@@ -94,7 +94,7 @@ def test_a_driver_that_is_too_old_and_is_to_stop_is_not_started_again(
 ) -> None:
     plane.run()
     _upgrade(plane)
-    monkeypatch.setattr(undelivered_exits, "OLDEST_WIRE", 2)
+    monkeypatch.setattr(left_by_drivers, "OLDEST_WIRE", 2)
     plane.http.patch("/api/v1/pipelines/orders", json={"stop": "checkpoint"})
 
     _beat(plane)
@@ -107,7 +107,7 @@ def test_a_driver_that_is_newer_works_on_too(plane: Plane) -> None:
     plane.run()
     _upgrade(plane)
 
-    answer = _beat(plane, wire=undelivered_exits.WIRE + 1, tea="green")
+    answer = _beat(plane, wire=left_by_drivers.WIRE + 1, tea="green")
 
     assert (answer["orders"], plane.state()) == ([], "Running")
 
@@ -126,7 +126,7 @@ def test_a_run_that_has_been_replaced_is_not_adopted(plane: Plane) -> None:
 def test_a_restart_of_the_same_version_leaves_no_word(plane: Plane) -> None:
     plane.run()
 
-    _beat(plane, wire=undelivered_exits.WIRE)
+    _beat(plane, wire=left_by_drivers.WIRE)
 
     assert ("info", "run.adopted") not in _events(plane)
 
@@ -134,6 +134,6 @@ def test_a_restart_of_the_same_version_leaves_no_word(plane: Plane) -> None:
 def test_a_hello_that_was_lost_makes_no_driver_of_another_version(plane: Plane) -> None:
     plane.deploy()
 
-    _beat(plane, wire=undelivered_exits.WIRE)
+    _beat(plane, wire=left_by_drivers.WIRE)
 
     assert (plane.state(), ("info", "run.adopted") in _events(plane)) == ("Running", False)

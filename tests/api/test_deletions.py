@@ -14,7 +14,7 @@ import pytest
 
 from engine.control import deletions
 from engine.jobs.processes import processes
-from engine.jobs.processes.stale_jvms import note_java
+from engine.jobs.processes.left_by_drivers import note_java
 from engine.store.pipelines.deletions import pending
 from tests.api.conftest import Plane
 from tests.system.conftest import until
@@ -61,7 +61,7 @@ def test_directories_go_once_nobody_works_on_the_state_any_more(plane: Plane, mo
 HANGS = """
 import os, pathlib, signal, sys
 from engine.jobs.processes import processes
-from engine.jobs.processes.stale_jvms import note_java
+from engine.jobs.processes.left_by_drivers import note_java
 lock = processes.try_lock(pathlib.Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGSTOP)
 """

@@ -19,8 +19,8 @@ from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.observe import Process
 from engine.jobs.decisions.status import Run
 from engine.jobs.processes.assignment import Assignment
+from engine.jobs.processes.left_by_drivers import leave_goodbye
 from engine.jobs.processes.runner import Holder
-from engine.jobs.processes.undelivered_exits import leave_goodbye
 from engine.store.jobs import runs
 from engine.store.jobs.records import StoredRecords
 from tests.api.conftest import Plane, report

@@ -26,8 +26,7 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.serde import Serde
 
 from engine.control.lineage_events.events import EventMaker
-from engine.control.lineage_events.senders import FileSender, HttpSender, open_sender
-from engine.control.lineage_events.watch import LineageWatch
+from engine.control.lineage_events.watch import FileSender, HttpSender, LineageWatch, open_sender
 from engine.errors import LineageEventRefusedError, LineageUnreachableError, SettingError
 from engine.openlineage.runs import run_id
 from engine.settings import OpenLineageSettings, load

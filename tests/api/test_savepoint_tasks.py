@@ -15,8 +15,8 @@ import pytest
 from engine.api.savepoints import savepoint_moves
 from engine.checkpoints.manifest import SavedFile, SavepointManifest, write_manifest
 from engine.cli.main import main
-from engine.control.savepoints import savepoint_work
-from engine.control.savepoints.drill_savepoint import Drills
+from engine.control.savepoints import savepoint_tests
+from engine.control.savepoints.savepoint_tests import Drills
 from engine.errors import DamagedSavepointError, DiskFullError, DriverDiedError
 from engine.jobs.disk import DataDirectory
 from engine.values.instants import to_micros
@@ -165,7 +165,7 @@ def test_a_drill_is_not_answered_by_a_look_that_is_under_way(
     goes_on = Event()
     object.__setattr__(plane.context, "settle_wait", plane.context.settle_wait * 0)
     play(plane, lambda _: "read")
-    verify = savepoint_work.verify_savepoint
+    verify = savepoint_tests.verify_savepoint
 
     def wait(*args: Any, **kwargs: Any) -> str:
         goes_on.wait(60)

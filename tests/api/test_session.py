@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from engine.cli.main import main
 from engine.control.access import LENGTH, LINK_LENGTH, Sessions
 from engine.errors import CrossSiteError
-from engine.store.access import revoked_sessions
+from engine.store.access import tokens
 from tests.api.conftest import T0, TOKEN, Plane
 from tests.api.stand_in_server import StandInServer
 
@@ -153,7 +153,7 @@ def test_a_session_that_was_left_stays_over_after_a_restart(plane: Plane, browse
     restarted = Sessions(plane.context.sessions.key)
     assert restarted.token_hash(cookie, plane.now) is not None, "the seal alone does not tell"
     with plane.context.database.reading() as connection:
-        left = revoked_sessions.read(connection)
+        left = tokens.read(connection)
     restarted.remember(left)
 
     assert restarted.token_hash(cookie, plane.now) is None
@@ -167,7 +167,7 @@ def test_sessions_that_were_left_are_forgotten_when_they_would_be_over(plane: Pl
         plane.now += LENGTH
 
     with plane.context.database.reading() as connection:
-        assert len(revoked_sessions.read(connection)) == 1
+        assert len(tokens.read(connection)) == 1
 
 
 def test_a_link_lets_in_once(plane: Plane, browser: TestClient) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import main
-from engine.control.upgrades.plan_starts import check_redone, check_starts
+from engine.control.upgrades.plan_reprocess import check_redone, check_starts
 from engine.control.upgrades.plan_upgrade import plan_upgrade
 from engine.errors import StartPositionError
 from engine.jobs.decisions.spec import Upgrade

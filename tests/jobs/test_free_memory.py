@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.jobs.processes.free_memory import free_memory, known_free_memory
+from engine.jobs.processes.processes import free_memory, known_free_memory
 
 GIB = 2**30
 

@@ -22,9 +22,9 @@ from engine.driver.control_plane_client import Home, StopMode
 from engine.driver.main import drive
 from engine.errors import UnreadableStateError
 from engine.jobs.decisions.status import Failure, Goodbye
+from engine.jobs.processes.left_by_drivers import left_goodbye
 from engine.jobs.processes.process_usage import ProcessUsage, RunUsage
 from engine.jobs.processes.runner import Holder
-from engine.jobs.processes.undelivered_exits import left_goodbye
 from engine.values.epoch_report import EpochReport
 from engine.values.start_positions import StartStep
 from tests.jobs.builders import T0, assigned

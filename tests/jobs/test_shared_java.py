@@ -37,8 +37,8 @@ from engine.errors import (
     cause_of,
 )
 from engine.jobs.processes import processes
+from engine.jobs.processes.left_by_drivers import end_stale_jvms, is_at_work, note_java
 from engine.jobs.processes.process_usage import ProcessUsage, together
-from engine.jobs.processes.stale_jvms import end_stale_jvms, is_at_work, note_java
 from engine.spark.jvm import host_java
 from engine.spark.jvm.bounded_calls import answer_within
 from engine.spark.jvm.host_java import HostJava, TenantGateway

@@ -16,8 +16,7 @@ from engine.connectors import find_connector
 from engine.connectors.kinds import Connector
 from engine.connectors.option_schemas import secret_options
 from engine.control.context import Context
-from engine.control.stored_options import read_config, shown_config, split_secrets
-from engine.control.stored_text import administrators, in_use, refuse_id
+from engine.control.stored_objects import administrators, in_use, read_config, refuse_id, shown_config, split_secrets
 from engine.errors import StoredExistsError
 from engine.jobs import disk
 from engine.jobs.processes.probes import HIDDEN, ProbeOrder, ProbeResult

@@ -18,8 +18,15 @@ from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep, refusals
 from engine.connectors import find_connector
 from engine.control.context import Context
-from engine.control.stored_options import read_config, shown_config, split_secrets
-from engine.control.stored_text import administrators, in_use, refuse_id, stored_secrets
+from engine.control.stored_objects import (
+    administrators,
+    in_use,
+    read_config,
+    refuse_id,
+    shown_config,
+    split_secrets,
+    stored_secrets,
+)
 from engine.errors import EngineError, OptionValueError, SchemaUnknownError
 from engine.formats import FORMATS
 from engine.jobs import disk

@@ -21,7 +21,7 @@ from engine.connectors.base import Direction
 from engine.connectors.option_schemas import connection_schema, direction_schema, table_schema
 from engine.connectors.plugins import load_plugins
 from engine.control.context import Context
-from engine.control.stored_text import in_use
+from engine.control.stored_objects import in_use
 from engine.errors import EngineError, RequestTooLargeError, UdfSyntaxError
 from engine.jobs import disk
 from engine.store import stored

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from engine import types
 from engine.api.http.bodies import Body
-from engine.control.stored_options import Values
+from engine.control.stored_objects import Values
 from engine.errors import OptionValueError, TableColumnError, UnsupportedRequestError
 from engine.formats import FORMATS
 from engine.sql.stored.spelling import spell_name

@@ -43,12 +43,11 @@ from engine.jobs.decisions.spec import Pipeline, ShownUpgrade
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import ControlPoint
 from engine.openlineage.runs import AskingRun, ParentRun
-from engine.store import savepoints
+from engine.store import openlineage, savepoints
 from engine.store.access import keys
 from engine.store.access.keys import KeptAnswer
 from engine.store.jobs import checkpoints, events, runs
 from engine.store.jobs.records import read_record
-from engine.store.openlineage import asking_runs
 from engine.store.partitions import certificates
 from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import versions
@@ -185,7 +184,7 @@ def note(connection: Connection, context: Context, request: ChangeRequest, job_i
 
 def note_asking_run(connection: Connection, context: Context, request: ChangeRequest, pipeline: Pipeline) -> None:
     """Record who has requested the runs that follow from a change, even if that is unknown."""
-    asking_runs.put(connection, pipeline.job_id, context.clock(), request.asking_run)
+    openlineage.put_asking_run(connection, pipeline.job_id, context.clock(), request.asking_run)
 
 
 def again(answer: KeptAnswer) -> Response:

@@ -22,7 +22,7 @@ from engine.control.access import ADMIN, Caller
 from engine.control.context import Context
 from engine.errors import AdminOnlyError, AuthError, CrossSiteError, RequestError
 from engine.jobs.controller import hash_key
-from engine.store.access import revoked_sessions, tokens
+from engine.store.access import tokens
 from engine.store.access.tokens import NamedToken
 from engine.values.instants import from_micros, to_micros
 
@@ -88,7 +88,7 @@ def end(request: Request, context: ContextDep) -> Response:
     ended = context.sessions.end(session_cookie(request.headers), now)
     if ended is not None:
         with context.database.writing() as connection:
-            revoked_sessions.add(connection, *ended, now)
+            tokens.revoke_session(connection, *ended, now)
         context.changes.somebody_has_left()
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(request.headers), path="/", httponly=True, samesite="strict")

@@ -16,20 +16,19 @@ from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep
 from engine.checkpoints.lineage import parents_of
 from engine.control.context import Context, adopt
-from engine.control.traces.requested_starts import epoch_span, start_span
+from engine.control.traces import epoch_span, start_span
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
-from engine.jobs.decisions.orders import orders
 from engine.jobs.decisions.partitions import LateBatch
 from engine.jobs.decisions.states import State, StopMode
-from engine.jobs.decisions.status import Failure, Goodbye, Progress, Run, Status, advanced, read_cause
+from engine.jobs.decisions.status import Failure, Goodbye, Progress, Run, Status, advanced, orders, read_cause
+from engine.jobs.processes.left_by_drivers import forget_goodbye, is_spoken, left_goodbye
 from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, SharedWith
-from engine.jobs.processes.undelivered_exits import forget_goodbye, is_spoken, left_goodbye
 from engine.store.jobs import checkpoints, job_figures, jobs, runs
+from engine.store.jobs.checkpoints import History
 from engine.store.jobs.records import read_call
 from engine.store.partitions import late_batches
 from engine.store.pipelines import lineages, pipelines
-from engine.store.pipelines.histories import History
 from engine.values.epoch_report import EpochReport
 
 LOG = logging.getLogger(__name__)

@@ -47,7 +47,7 @@ from engine.jobs.decisions.spec import Pipeline, PlannedQuery, StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import Status
 from engine.jobs.fault_points import TransferPoint
-from engine.jobs.processes.stale_jvms import is_at_work
+from engine.jobs.processes.left_by_drivers import is_at_work
 from engine.store.jobs import jobs
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import deletions as stored_deletions

@@ -42,7 +42,7 @@ from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.spec import Spec, StopRequest
 from engine.jobs.decisions.states import State
 from engine.jobs.fault_points import TransferPoint
-from engine.jobs.processes.stale_jvms import is_at_work
+from engine.jobs.processes.left_by_drivers import is_at_work
 from engine.store.jobs.records import read_record, read_version
 from engine.store.pipelines import moves, pipeline_secrets, pipelines
 from engine.store.pipelines.moves import Move, MoveStep

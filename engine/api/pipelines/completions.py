@@ -15,7 +15,7 @@ from engine.api.http.bodies import Body, Udf, udf_texts
 from engine.api.http.problems import Complaint, ContextDep, complaints_of, refusals
 from engine.connectors import offered_connectors
 from engine.connectors.options import TableOptions
-from engine.control.stored_text import with_stored
+from engine.control.stored_objects import with_stored
 from engine.errors import EngineError, RequestTooLargeError
 from engine.formats import FORMATS
 from engine.functions import AGGREGATES, FUNCTIONS, OVER, AggregateFunction, Function

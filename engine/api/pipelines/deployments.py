@@ -32,8 +32,8 @@ from engine.control.context import Context
 from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, starts_of
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again
 from engine.control.savepoints.take_savepoints import take_due
-from engine.control.stored_text import refuse_gone, stored_secrets
-from engine.control.traces.requested_starts import SpanId, asks_for_start, watch
+from engine.control.stored_objects import refuse_gone, stored_secrets
+from engine.control.traces import SpanId, asks_for_start, watch
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, StaleWriteError
 from engine.inspection.retry_reads import history_of

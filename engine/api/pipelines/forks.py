@@ -36,7 +36,7 @@ from engine.api.pipelines.pipelines import show
 from engine.changes.verdict import Wording
 from engine.control.context import Context
 from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, starts_of
-from engine.control.stored_text import refuse_gone, stored_secrets
+from engine.control.stored_objects import refuse_gone, stored_secrets
 from engine.control.upgrades.plan_restore import read_checked
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, SharedForkError

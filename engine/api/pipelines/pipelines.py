@@ -1,4 +1,4 @@
-"""Show, change and restart pipelines."""
+"""Show, change and restart pipelines, and name their secrets, whose values are never shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
 from engine.api import answers
+from engine.api.answers import Page, micros
 from engine.api.http.bodies import Body, Tags
 from engine.api.http.change_request import (
     ChangeRequest,
@@ -37,7 +38,7 @@ from engine.jobs.decisions.spec import Pipeline, StopRequest
 from engine.jobs.decisions.states import StopMode
 from engine.jobs.fault_points import ControlPoint
 from engine.store.jobs.records import read_record, read_version
-from engine.store.pipelines import pipelines, versions
+from engine.store.pipelines import pipeline_secrets, pipelines, versions
 from engine.store.pipelines.lineages import is_state_given_up, voided_by_request
 from engine.values.cluster import MAX_PARALLELISM
 
@@ -213,3 +214,21 @@ def show_record(connection: Connection, record: JobRecord, context: Context) -> 
         not_undone=reasons_not_undone(connection, [record]).get(record.pipeline.id),
         is_preview=is_preview(connection, record.pipeline),
     )
+
+
+SECRETS_ROUTER = APIRouter(prefix="/pipelines/{pipeline}/secrets", tags=["pipelines"], responses=refusals(404))
+
+
+class Secret(BaseModel):
+    """A secret that a pipeline was deployed with; its value is never shown."""
+
+    name: str = Field(description="By which its script names it.")
+    set_at: int | None = Field(description="When it was given this value; null of what was set before that was noted.")
+
+
+@SECRETS_ROUTER.get("")
+def list_all(pipeline: str, context: ContextDep) -> Page[Secret]:
+    """List the names of a pipeline's secrets, in order."""
+    with context.database.reading() as connection:
+        times = pipeline_secrets.times(connection, pipelines.get(connection, pipeline).id)
+    return Page(data=[Secret(name=name, set_at=micros(at)) for name, at in times.items()])

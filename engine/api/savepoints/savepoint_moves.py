@@ -29,7 +29,7 @@ from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
 from engine.control.savepoints.savepoint_holds import SavepointTask, TaskKind
 from engine.control.savepoints.savepoint_removal import finish
-from engine.control.savepoints.savepoint_work import Work, start, verify_savepoint
+from engine.control.savepoints.savepoint_tests import Work, start, verify_savepoint
 from engine.errors import (
     PlaceError,
     RequestError,

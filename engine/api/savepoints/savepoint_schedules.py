@@ -23,8 +23,7 @@ from engine.api.http.change_request import (
 )
 from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
-from engine.control.savepoints.prune_savepoints import mark_for_deletion
-from engine.control.savepoints.savepoint_removal import fates, finish
+from engine.control.savepoints.savepoint_removal import fates, finish, mark_for_deletion
 from engine.control.savepoints.scheduled_savepoints import next_after
 from engine.errors import RequestError, RetentionError
 from engine.jobs.schedules.retention import Retention, check_retention

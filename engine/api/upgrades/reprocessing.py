@@ -37,7 +37,7 @@ from engine.api.pipelines.pipelines import show
 from engine.api.upgrades.hand_overs import refuse_another, refuse_one_at_rest, says
 from engine.control.context import Context
 from engine.control.plan_deployment import plan_of, refuse_id
-from engine.control.stored_text import stored_secrets
+from engine.control.stored_objects import stored_secrets
 from engine.control.upgrades.hand_over_plans import READS, refuse_other_values
 from engine.delivery.faults import reach
 from engine.errors import BackfillError, PipelineExistsError

@@ -28,7 +28,7 @@ from engine.cli.scripts.warm import read_order
 from engine.driver.control_plane_client import end_group
 from engine.driver.handover import LOCK, SOCKET, TOKEN, Line, admit, digest_of_surroundings, is_private, listen
 from engine.jobs.processes import processes
-from engine.jobs.processes.free_memory import free_memory
+from engine.jobs.processes.processes import free_memory
 from engine.spark.run.stop_control import Control
 from engine.spark.run.warm_session import WarmSession
 

@@ -24,7 +24,7 @@ from engine.driver.handover import LOCK, Line, call, digest_of_surroundings, is_
 from engine.driver.left_spares import LeftSpare, end_spare, find_spare
 from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
-from engine.jobs.processes.free_memory import free_memory
+from engine.jobs.processes.processes import free_memory
 from engine.spark.run.run_spec import RunSpec
 from engine.udf.declared import UdfFile
 from engine.values.run_settings import needs_own_session, read_run_settings, write_run_settings

@@ -40,8 +40,8 @@ from engine.openlineage.runs import (
     RunFacets,
     run_id,
 )
+from engine.store import openlineage
 from engine.store.jobs import runs
-from engine.store.openlineage import asking_runs
 from engine.store.partitions.certificates import Certificate as Certificate_certificates
 from engine.store.pipelines import pipelines, versions
 
@@ -67,7 +67,7 @@ class EventMaker:
                 run = runs.find(connection, told.job_id, telling.generation)
                 if run is not None:
                     launched_at, version = run.launched_at, run.version
-            asking_run = asking_runs.find(connection, told.job_id, launched_at)
+            asking_run = openlineage.find_asking_run(connection, told.job_id, launched_at)
         facets = RunFacets(
             processing_engine=EngineFacet(version=self.context.version),
             arroyo_run=RunFacet(pipeline=told.pipeline_id, version=version, generation=telling.generation),

@@ -1,4 +1,7 @@
-"""Remove savepoints: each removal is recorded before any file is removed.
+"""Remove savepoints, one by one or those that a pipeline's retention does not keep. Each removal is recorded before
+any file is removed.
+
+Remove savepoints: each removal is recorded before any file is removed.
 
     record   sp_1 is `deleting`; it is not listed and cannot be restored
     rename   its directory, atomically
@@ -23,10 +26,13 @@ from engine.control.savepoints.savepoint_use import use_of
 from engine.delivery.durable import sync_directory
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError, SavepointInUseError, SavepointPinnedError
-from engine.jobs.actors import JobRecord
+from engine.jobs.actors import CONTROL_PLANE, JobRecord
+from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import SavepointPoint
 from engine.jobs.schedules.retention import Fate, HeldSavepoint, Retention, decide_fates
 from engine.store import savepoints
+from engine.store.jobs import events
+from engine.store.jobs.records import read_record
 from engine.store.savepoints import Savepoint
 
 LOG = logging.getLogger(__name__)
@@ -94,3 +100,32 @@ def _remove(context: Context, pipeline_id: str, savepoint_id: str) -> None:
     reach(SavepointPoint.AFTER_FILES)
     with context.database.writing() as connection:
         savepoints.forget(connection, savepoint_id)
+
+
+def prune(context: Context, pipeline_id: str) -> None:
+    """Delete the savepoints that a pipeline's policy, if it has one, does not retain."""
+    with context.database.reading() as connection:
+        policy = savepoints.retention(connection, pipeline_id)
+        if policy is None or not _going(fates(context, connection, read_record(connection, pipeline_id), policy)):
+            return
+    with context.database.writing() as connection:
+        record = read_record(connection, pipeline_id)
+        policy = savepoints.retention(connection, pipeline_id)
+        decided = [] if policy is None else fates(context, connection, record, policy)
+        mark_for_deletion(connection, context, record, decided, CONTROL_PLANE)
+    finish(context, pipeline_id, _going(decided))
+
+
+def _going(decided: list[Fate]) -> list[str]:
+    return [fate.id for fate in decided if fate.goes]
+
+
+def mark_for_deletion(
+    connection: Connection, context: Context, record: JobRecord, decided: list[Fate], who: str | None
+) -> None:
+    """Record which savepoints are to be deleted, and tell the owner of the pipeline why."""
+    for fate in decided:
+        if fate.goes:
+            savepoints.mark_deleting(connection, fate.id)
+            told = f"savepoint {fate.id} deleted: {fate.reason}"
+            events.add(connection, JobEvent(record.pipeline.job_id, context.clock(), "info", told, who=who))

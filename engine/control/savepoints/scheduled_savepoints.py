@@ -17,7 +17,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from engine.control.context import Context
-from engine.control.savepoints.savepoint_work import start_drill
+from engine.control.savepoints.savepoint_tests import start_drill
 from engine.control.savepoints.take_savepoints import take_due
 from engine.delivery.faults import reach
 from engine.errors import PipelineBusyError

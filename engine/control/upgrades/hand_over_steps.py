@@ -49,11 +49,10 @@ from engine.jobs.decisions.spec import Pipeline, Restore, Spec, StopRequest, Upg
 from engine.jobs.decisions.states import State
 from engine.jobs.decisions.status import JobEvent
 from engine.jobs.fault_points import HandOverPoint
-from engine.jobs.processes.stale_jvms import is_at_work
-from engine.store import savepoints
+from engine.jobs.processes.left_by_drivers import is_at_work
+from engine.store import openlineage, savepoints
 from engine.store.jobs import events
 from engine.store.jobs.records import read_record
-from engine.store.openlineage import asking_runs
 from engine.store.pipelines import pipeline_secrets, pipelines, reprocessings, versions
 from engine.store.pipelines.reprocessings import HandOverStep, Reprocessing
 from engine.store.savepoints import Savepoint
@@ -281,8 +280,8 @@ class HandOvers:
             self._pass_secrets_on(connection, row)
             changed = intend.ask_version(intend.ask_restore(_running(pair.origin), restore), version)
             pipelines.update(connection, changed, hands_over=True)
-            asking_runs.put(
-                connection, changed.job_id, now, asking_runs.find(connection, pair.copy.pipeline.job_id, now)
+            openlineage.put_asking_run(
+                connection, changed.job_id, now, openlineage.find_asking_run(connection, pair.copy.pipeline.job_id, now)
             )
             self._put(connection, pair, "switching", new_version=number)
         self._done(pair, "switching")

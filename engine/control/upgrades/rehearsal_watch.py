@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.control.context import Context
 from engine.control.rehearsals import refuse_without_memory, refuse_without_room, why_ended
-from engine.control.stored_text import stored_secrets
+from engine.control.stored_objects import stored_secrets
 from engine.delivery.faults import reach
 from engine.errors import (
     EngineError,

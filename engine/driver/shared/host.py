@@ -44,8 +44,8 @@ from engine.driver.handover import Line, short_path
 from engine.driver.shared.place import DRAINED, START, JavaWish
 from engine.errors import DriverCrashedError, EngineError
 from engine.jobs.processes import processes
+from engine.jobs.processes.left_by_drivers import forget_java, note_java
 from engine.jobs.processes.process_usage import ProcessRole, ProcessUsage, RunUsage, UsageMeter
-from engine.jobs.processes.stale_jvms import forget_java, note_java
 from engine.spark.jvm.host_java import HostJava, TenantGateway
 
 

@@ -22,9 +22,9 @@ from engine.driver.handover import SOCKET, Line, short_path
 from engine.driver.shared.place import DRAINED, LOG, START, JavaWish, host_mark, make_private
 from engine.errors import EngineError, SharedJavaDiedError
 from engine.jobs.processes import processes
+from engine.jobs.processes.left_by_drivers import Birth, end_now
 from engine.jobs.processes.process_usage import SharedJava
 from engine.jobs.processes.processes import log_tail
-from engine.jobs.processes.stale_jvms import Birth, end_now
 from engine.spark.jvm.session import Session, join_session, leave_session
 
 HOST_COMMAND = (sys.executable, "-m", "engine.driver.shared.host")

@@ -1,13 +1,17 @@
-"""Status of a job and its runs; stored before an action."""
+"""Status of a job and its runs, stored before an action, and the commands to its driver that follow from it.
+
+They follow from the job's state, so they are repeated until obeyed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from engine.errors import Cause, EngineError, cause_of
-from engine.jobs.decisions.states import State
+from engine.jobs.decisions.states import State, StopMode
 from engine.values.epoch_report import EpochReport, SinkProgress
 
 _FATAL = frozenset({"sql", "option", "state", "delivery", "data", "udf", "setting"})
@@ -146,3 +150,22 @@ class JobEvent:
     """Name of the requesting token, or `control plane`."""
     requested_by: str | None = None
     """On whose behalf, according to the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Command to stop: after all read rows are output, after the current epoch, or immediately."""
+
+    mode: Literal["graceful", "checkpoint", "immediate"]
+
+
+def orders(status: Status, stop: StopMode) -> tuple[Order, ...]:
+    """Return the commands for the newest run of a job in this state, with this desired stop."""
+    match status.state:
+        case State.CHECKPOINT_STOPPING if stop == "graceful":
+            return (Order("graceful"),)
+        case State.CHECKPOINT_STOPPING | State.RESCALING:
+            return (Order("checkpoint"),)
+        case State.STOPPING | State.RECOVERING:
+            return (Order("immediate"),)
+    return ()

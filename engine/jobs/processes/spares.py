@@ -27,8 +27,7 @@ from pathlib import Path
 from engine.jobs.disk import DataDirectory
 from engine.jobs.processes import processes
 from engine.jobs.processes.assignment import Assignment
-from engine.jobs.processes.free_memory import free_memory
-from engine.jobs.processes.processes import log_tail
+from engine.jobs.processes.processes import free_memory, log_tail
 from engine.values.run_settings import needs_own_session
 
 LOG = logging.getLogger(__name__)

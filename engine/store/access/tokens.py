@@ -1,12 +1,15 @@
-"""Valid tokens, as hashes: unnamed ones of the admin, and named ones."""
+"""Valid tokens, as hashes, and browser sessions that have logged out.
+
+Only the hash of a cookie's seal is stored, so that the database contains no valid cookie.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Column, Connection, Table, Text, select, update
+from sqlalchemy import Column, Connection, Table, Text, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.errors import TokenExistsError, TokenNotFoundError
@@ -80,3 +83,23 @@ def revoke(connection: Connection, name: str, at: datetime) -> None:
     condition = (TOKENS.c.name == name) & TOKENS.c.revoked_at.is_(None)
     if connection.execute(update(TOKENS).where(condition).values(revoked_at=at)).rowcount == 0:
         raise TokenNotFoundError(f"there is no token named {name!r}", hint="arroyo token list shows them")
+
+
+LEFT_SESSIONS = Table(
+    "left_sessions",
+    METADATA,
+    Column("seal_hash", Text, primary_key=True),
+    Column("until", Instant, nullable=False),
+)
+
+
+def revoke_session(connection: Connection, seal_hash: str, until: datetime, now: datetime) -> None:
+    """Store an ended session, and delete those that have expired anyway."""
+    connection.execute(delete(LEFT_SESSIONS).where(LEFT_SESSIONS.c.until <= now))
+    row = {"seal_hash": seal_hash, "until": until}
+    connection.execute(insert(LEFT_SESSIONS).values(row).on_conflict_do_nothing())
+
+
+def read(connection: Connection) -> Mapping[str, datetime]:
+    """Return until when each session must be remembered, by the hash of its seal."""
+    return {row.seal_hash: row.until for row in connection.execute(select(LEFT_SESSIONS))}

@@ -1,14 +1,21 @@
-"""Committed epochs, the newest hundred of each job."""
+"""Committed epochs: the newest hundred of each job, and those of earlier lineages that are part of the current
+state.
+
+lineage c from epoch 9 on, which descends from a at 8 of a                   epochs up to 8; of c all b, from a at 3,
+at 5   none of b: the state was reset to before it began
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     Float,
     Integer,
@@ -18,11 +25,14 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
+    or_,
     select,
 )
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import TypeEngine
 
+from engine.checkpoints.lineage import KEPT_PARENTS
 from engine.jobs.decisions.totals import EpochRows
 from engine.store.columns import (
     Counts,
@@ -131,3 +141,25 @@ def _to_row(report: EpochReport) -> dict[str, object]:
 
 def _from_row(row: RowMapping) -> EpochReport:
     return EpochReport(**{declared.name: row[declared.column] for declared in SENT})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A lineage, its first epoch, and its ancestors, nearest first, each with the last epoch that was taken over; None
+    if unknown."""
+
+    id: str
+    first_epoch: int
+    parents: Sequence[tuple[str, int]] | None = None
+
+    def lacks(self, lineage: Column[str], epoch: Column[int]) -> ColumnElement[bool]:
+        """Whether an epoch does not belong to this lineage, as far as that is known."""
+        is_other = lineage.is_distinct_from(self.id)
+        comes_again = epoch >= self.first_epoch
+        if self.parents is None:
+            return and_(is_other, comes_again)
+        is_parent = lineage.in_([parent for parent, _ in self.parents])
+        is_kept = or_(false(), *(and_(lineage == parent, epoch <= last) for parent, last in self.parents))
+        # where as many are named as ever are, it may have come from further ones
+        left = ~is_kept if len(self.parents) < KEPT_PARENTS else and_(is_parent, ~is_kept)
+        return and_(is_other, or_(comes_again, left))

@@ -33,7 +33,7 @@ from sqlalchemy import update as update_rows
 from engine.jobs.decisions.effects import GateTime
 from engine.store.columns import Instant, Offsets
 from engine.store.database import METADATA
-from engine.store.pipelines.histories import History
+from engine.store.jobs.checkpoints import History
 
 CERTIFICATES = Table(
     "certificates",

@@ -29,8 +29,8 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.checkpoints.late_batches import joined
 from engine.jobs.decisions.partitions import LateBatch
 from engine.store.database import METADATA
+from engine.store.jobs.checkpoints import History
 from engine.store.partitions.partitions import CONSUMERS
-from engine.store.pipelines.histories import History
 
 LATE_BATCHES = Table(
     "late_batches",

@@ -15,10 +15,10 @@ from engine.jobs.decisions.status import JobEvent, Run
 from engine.jobs.disk import DataDirectory
 from engine.store import savepoints
 from engine.store.jobs import checkpoints, events
+from engine.store.jobs.checkpoints import History
 from engine.store.partitions import certificates, late_batches
 from engine.store.partitions.certificates import Certificate
 from engine.store.pipelines import versions
-from engine.store.pipelines.histories import History
 from engine.store.pipelines.versions import Plan
 
 _NAMED = 20

@@ -1,17 +1,22 @@
-"""Output of a pipeline's sinks: the newest rows, dead letters, late rows."""
+"""What a pipeline has on disk, read while its job runs: its state, and the newest rows, dead letters and late rows of
+its sinks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from engine.api import answers
 from engine.api.answers import Page
 from engine.api.http.problems import ContextDep, refusals
 from engine.control.context import Context
 from engine.errors import NotReadBackError, SinkNotFoundError
+from engine.jobs.processes.probes import RowsOrder
 from engine.store.jobs.records import read_record
 from engine.store.pipelines import versions
 
@@ -19,7 +24,62 @@ if TYPE_CHECKING:
     from engine.compile import Program
     from engine.connectors.base import Table
 
-ROUTER = APIRouter(prefix="/pipelines/{pipeline}/written", tags=["pipelines"], responses=refusals(400, 404, 409))
+
+STATE_ROUTER = APIRouter(prefix="/pipelines/{pipeline}/state", tags=["pipelines"], responses=refusals(404))
+
+
+@STATE_ROUTER.get("", response_model=answers.StateSummary, responses=refusals(400, 409))
+def get(
+    pipeline: str,
+    context: ContextDep,
+    count: Annotated[bool, Query(description="Count rows however much state there is, which reads all of it.")] = False,
+) -> Response:
+    """Show the state of the newest committed epoch. Unknown values are null, and `unknown` has the reason."""
+    from engine.inspection.summary import summarize_state, summary_to_json  # noqa: PLC0415 - the server is there sooner
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline)
+        version = versions.get(connection, record.pipeline.id, record.pipeline.version)
+    summary = summarize_state(
+        context.directory.state(record.pipeline.id),
+        counts_all=count,
+        udfs=name_files(version.spec.udfs),
+        connections=context.connections,
+    )
+    return JSONResponse({**summary_to_json(summary), "name": record.pipeline.name})
+
+
+@STATE_ROUTER.get("/rows", responses=refusals(400, 409))
+def read_state_rows(
+    pipeline: str,
+    context: ContextDep,
+    operator: Annotated[str, Query(max_length=256, description="The id of the operator, as the state shows it.")],
+    key: Annotated[
+        list[str] | None,
+        Query(max_length=16, description="Show only rows with this value in this column: `COLUMN=VALUE`."),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> answers.Page[answers.StateRow]:
+    """Show rows of an operator's state in the newest committed epoch. A separate process reads them, which takes some
+    seconds if it needs Spark. One request is processed at a time."""
+    from engine.inspection.row_names import refuse_without_value  # noqa: PLC0415 - the server is there sooner
+    from engine.udf.declared import name_files  # noqa: PLC0415
+
+    refuse_without_value(key or ())
+    with context.database.reading() as connection:
+        record = read_record(connection, pipeline)
+        version = versions.get(connection, record.pipeline.id, record.pipeline.version)
+    udfs = [(file.name, file.text) for file in name_files(version.spec.udfs)]
+    directory = str(context.directory.state(record.pipeline.id))
+    order = RowsOrder(directory, operator, key or (), limit + 1, udfs, context.connections)
+    rows = context.read_state_rows(order)
+    return answers.Page(data=[answers.StateRow(**row) for row in rows[:limit]], has_more=len(rows) > limit)
+
+
+WRITTEN_ROUTER = APIRouter(
+    prefix="/pipelines/{pipeline}/written", tags=["pipelines"], responses=refusals(400, 404, 409)
+)
 Role = Literal["rows", "dead letters", "late rows"]
 
 
@@ -46,14 +106,14 @@ class WrittenRows(Page[dict[str, Any]]):
     )
 
 
-@ROUTER.get("")
+@WRITTEN_ROUTER.get("")
 def list_tables(pipeline: str, context: ContextDep) -> Page[WrittenTable]:
     """List the tables that the newest version of a pipeline writes."""
     program = _program(pipeline, context)
     return Page(data=[_listed(program, program.tables[name]) for name in _written(program)])
 
 
-@ROUTER.get("/{table}")
+@WRITTEN_ROUTER.get("/{table}")
 def read_rows(
     pipeline: str, table: str, context: ContextDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> WrittenRows:

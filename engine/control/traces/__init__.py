@@ -1,1 +1,0 @@
-"""Traces of deployments, runs and savepoints."""

@@ -1,1 +1,0 @@
-"""Emitted OpenLineage runs, and runs that have requested changes."""
