@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import make_parser
-from engine.cli.scripts.complete import completion_script
+from engine.cli.scripts.install import completion_script
 
 
 def completed(words: list[str], folder: Path) -> list[str]:

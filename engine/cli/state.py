@@ -222,7 +222,7 @@ def _rows(args: Namespace) -> int:
 
 
 def _rows_of_directory(args: Namespace) -> Sequence[Mapping[str, Any]]:
-    from engine.inspection.row_names import refuse_without_value  # noqa: PLC0415 - see above
+    from engine.inspection.rows import refuse_without_value  # noqa: PLC0415 - see above
     from engine.spark.state.kept_rows import kept_rows  # noqa: PLC0415 - see above
 
     refuse_without_value(args.key)

@@ -14,8 +14,7 @@ from engine.connectors.text_files import lines_before, read_blocks
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
 from engine.formats.base import BadRecord, Decoded, Decoder
-from engine.formats.framing import cut_lines
-from engine.formats.lines import count_lines
+from engine.formats.lines import count_lines, cut_lines
 
 ROWS_PER_BATCH = 65_536
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
-from engine.formats.framing import split_messages
+from engine.formats.lines import split_messages
 
 _SHOWN = 120
 

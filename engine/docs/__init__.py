@@ -11,8 +11,7 @@ from engine.docs.changelog import sql_support_page
 from engine.docs.connectors import connector_pages, connectors_page, formats_page
 from engine.docs.dialects import dialects_page
 from engine.docs.errors import errors_page
-from engine.docs.run_settings import run_settings_page
-from engine.docs.settings import cli_page, cli_pages, functions_page, metrics_page, settings_page
+from engine.docs.settings import cli_page, cli_pages, functions_page, metrics_page, run_settings_page, settings_page
 from engine.docs.web_types import api_page, api_pages, web_types
 
 FOLDER = Path("docs") / "reference"

@@ -133,7 +133,7 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
 
     from engine.connectors.files.inputs import file_of, list_inputs, local_file  # noqa: PLC0415
     from engine.connectors.filesystem.options import FilesystemSourceOptions  # noqa: PLC0415
-    from engine.formats.arrow_columns import from_arrow  # noqa: PLC0415
+    from engine.formats.inferred_columns import from_arrow  # noqa: PLC0415
 
     options = fill_in(
         check_table(order.name, order.connector, "a TEXT", order.options, known).entry.table.options, os.environ
@@ -160,7 +160,7 @@ def _from_parquet(order: ProbeOrder, known: Connections) -> ProbeResult:
 
 def _from_avro(order: ProbeOrder, known: Connections) -> ProbeResult:
     from engine.connectors.schema_registry import subject_of  # noqa: PLC0415
-    from engine.formats.avro.columns import columns_of  # noqa: PLC0415
+    from engine.formats.inferred_columns import columns_of  # noqa: PLC0415
 
     text = order.options.get("avro.schema")
     place = "avro.schema"

@@ -12,8 +12,7 @@ from typing import IO, TYPE_CHECKING, Literal
 from engine.checkpoints import doctor, rescale, restore
 from engine.driver.control_plane_client import StopMode
 from engine.driver.run_log import RunListener
-from engine.driver.shared.jvm_lease import JvmLease, leased_jvm
-from engine.driver.shared.place import JavaWish, host_directory, host_environment
+from engine.driver.shared.jvm_lease import JavaWish, JvmLease, host_directory, host_environment, leased_jvm
 from engine.jobs.decisions.spec import Upgrade
 from engine.jobs.disk import DataDirectory
 from engine.jobs.processes.assignment import Assignment

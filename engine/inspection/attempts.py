@@ -1,13 +1,23 @@
-"""Read a file that may be damaged: any exception of its reader becomes one sentence about the file.
+"""Read a file that may be damaged: any exception of its reader, and a checksum of Hadoop's that differs, becomes one
+sentence about the file.
 
 Kinds of damage of a state or a savepoint, with their effect and remedy.
 
 Nothing is repaired here: the content of a damaged file is unknown, and would be a guess.
+
+Hadoop's checksum files: `.offsets.crc` for `offsets`.
+
+    crc 0               a magic number of four bytes
+    512                 number of bytes per checksum
+    CRC-32, CRC-32 ...
+
+Hadoop verifies them whenever it reads the file, and ignores a missing checksum file, as in a restored state.
 """
 
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +25,6 @@ from pathlib import Path
 
 from engine.errors import EngineError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.sums import SumsUnreadableError, has_sums
 
 _OF_DAMAGED_FILES: tuple[type[Exception], ...] = (
     *(EngineError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError),
@@ -167,3 +176,36 @@ class Damage:
 
     def __str__(self) -> str:
         return f"{self.path} {self.fault}"
+
+
+_MARK = b"crc\0"
+_LARGEST = 1 << 20
+"""Largest number of bytes per checksum, for which Hadoop allocates a buffer; 512 by default."""
+
+
+class SumsUnreadableError(NotAsWrittenError):
+    """The checksum file is invalid."""
+
+
+def sums_of(path: Path) -> Path:
+    """Return the path of a file's checksums, if there are any."""
+    return path.with_name(f".{path.name}.crc")
+
+
+def has_sums(path: Path) -> bool:
+    """Whether a file is what its sums say; False when there are none. Raises NotAsWrittenError when it differs."""
+    try:
+        sums = sums_of(path).read_bytes()
+    except FileNotFoundError:
+        return False
+    size = int.from_bytes(sums[4:8], "big")
+    if sums[:4] != _MARK or len(sums) % 4 or not 0 < size <= _LARGEST:
+        raise SumsUnreadableError("has a file of checksums that cannot be read")
+    with path.open("rb") as content:
+        for at in range(8, len(sums), 4):
+            block = content.read(size)
+            if not block or zlib.crc32(block) != int.from_bytes(sums[at : at + 4], "big"):
+                raise NotAsWrittenError("differs from its sum")
+        if content.read(1):
+            raise NotAsWrittenError("is longer than its sums say")
+    return True

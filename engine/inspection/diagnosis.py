@@ -22,7 +22,7 @@ from engine.errors import EngineError, message_of
 from engine.inspection.attempts import Damage
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.find import find_damage
-from engine.inspection.sinks_written import is_written
+from engine.inspection.find_in_sinks import is_written
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,15 +26,13 @@ from engine.checkpoints.state_mirror import with_local_state
 from engine.checkpoints.swap import is_swapping
 from engine.checkpoints.whole_state import files_of_partitions, ids_of_partitions, missing_versions
 from engine.errors import EngineError
-from engine.inspection.attempts import Damage, Kind, attempt, with_sums
+from engine.inspection.attempts import Damage, Kind, attempt, has_sums, with_sums
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.changelog import read_changes
 from engine.inspection.epochs import is_savepoint
 from engine.inspection.find_in_sinks import sink_damage
 from engine.inspection.retry_reads import ATTEMPTS, history_of
+from engine.inspection.state_files import read_changes, read_table
 from engine.inspection.store import read_snapshot, read_store
-from engine.inspection.sums import has_sums
-from engine.inspection.table import read_table
 
 
 def find_damage(directory: Path, *, reads_rows: bool = False) -> list[Damage]:

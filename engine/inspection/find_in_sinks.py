@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 from engine.checkpoints import spark_log
 from engine.checkpoints.layout import StatePaths, read_text
 from engine.checkpoints.lineage import Lineage, read_lineage
+from engine.checkpoints.running_query import compile_running, query_of_state
+from engine.compile import Program
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.delivery.ledger import LedgerEntry
 from engine.delivery.manifests import EpochManifest, find_manifest
@@ -17,7 +19,21 @@ from engine.delivery.segments import Segment
 from engine.errors import EngineError
 from engine.inspection.attempts import Damage, Kind, attempt
 from engine.inspection.bytes_read import NotAsWrittenError
-from engine.inspection.sinks_written import is_written
+
+
+def tables_written(program: Program) -> Mapping[str, str]:
+    """Return the sinks by what ends the names of their directories."""
+    names = sorted({*(write.table for write in program.writes), *program.dead_letter_tables})
+    return {hashlib.sha256(name.lower().encode()).hexdigest()[:8]: name for name in names}
+
+
+def is_written(state: Path, directory: str) -> bool | None:
+    """Whether the query of a state writes to the sink with this directory; None where its script does not say it."""
+    try:
+        program = compile_running(query_of_state(state))
+    except EngineError:
+        return None
+    return directory.rpartition("_")[2] in tables_written(program)
 
 
 def sink_damage(paths: StatePaths) -> Iterator[Damage]:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.inspection.bytes_read import BytesReader, NotAsWrittenError
-from engine.inspection.changelog import read_changes
-from engine.inspection.table import read_table
+from engine.inspection.state_files import read_changes, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -29,8 +29,8 @@ from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.errors import EngineError, NoStateError, UnreadableStateError, message_of
 from engine.inspection.bytes_read import NotAsWrittenError
 from engine.inspection.epochs import StateListing, is_savepoint
+from engine.inspection.find_in_sinks import tables_written
 from engine.inspection.retry_reads import read_again
-from engine.inspection.sinks_written import tables_written
 from engine.inspection.store import read_store
 from engine.plan.state.operators import Operator
 from engine.udf.declared import UdfFile

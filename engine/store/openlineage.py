@@ -1,4 +1,4 @@
-"""OpenLineage runs: those that have requested changes of jobs, and the emitted ones.
+"""OpenLineage runs that have requested changes of jobs, and runs about which events were emitted.
 
 A row outlives its pipeline until the end of the run is emitted.
 """

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.udf.calling import to_array, values_of
+from engine.udf.calling import explain, is_user_module, load, load_class, to_array, values_of
 from engine.udf.declared import Udf
-from engine.udf.loading import explain, is_user_module, load, load_class
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,13 +25,11 @@ from engine.schema import arrow_schema
 from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
 from engine.updating.accumulators.results_of_values import result_of_values
 from engine.updating.accumulators.udf_objects import Incremental
-from engine.updating.aggregate_spec import AggregateSpec
-from engine.updating.arrow_tables import replaced, whole
+from engine.updating.aggregate_spec import AggregateSpec, ids_not_known, in_form, is_unknown, known_only
 from engine.updating.bucket_state import NEVER, BucketState, StepResult, StepsResult, one_by_one
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Flags, Longs, changes_between, flags, group_rows, longs, moments
-from engine.updating.reforming import ids_not_known, in_form, is_unknown, known_only
-from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_bytes, replaced, to_bytes, whole
 from engine.updating.state_columns import BEFORE, FIRST, LAST, UNKNOWN, VALUE, WEIGHT
 
 

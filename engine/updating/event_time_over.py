@@ -27,8 +27,7 @@ from engine.schema import Field, Schema, arrow_schema
 from engine.types import TIMESTAMP
 from engine.updating.accumulators.counts import Sorting
 from engine.updating.bucket_state import BucketState, StepsResult
-from engine.updating.chunks import Chunks
-from engine.updating.chunks_together import add_together, divided, find_together, merge_due
+from engine.updating.chunks import Chunks, add_together, divided, find_together, merge_due
 from engine.updating.groups import INSTANT, Flags, Longs, longs
 from engine.updating.over_frames import Evaluated, OverCall, evaluate
 from engine.updating.panes import END_OF_ALL

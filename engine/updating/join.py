@@ -26,10 +26,8 @@ from engine.plan.nodes import JoinKind
 from engine.plan.nodes.joins import joined_schema
 from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID, WATERMARK
 from engine.schema import Schema, arrow_schema
-from engine.updating.arrow_tables import replaced
 from engine.updating.bucket_state import NEVER, BucketState, StepsResult
-from engine.updating.chunks import Chunks
-from engine.updating.chunks_together import add_together, find_together
+from engine.updating.chunks import Chunks, add_together, find_together
 from engine.updating.groups import (
     INSTANT,
     Flags,
@@ -42,7 +40,7 @@ from engine.updating.groups import (
     ranges,
     with_change_columns,
 )
-from engine.updating.serialization import BUCKETS, bucket_of, deal, from_each, to_bytes
+from engine.updating.serialization import BUCKETS, bucket_of, deal, from_each, replaced, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 
 _SIDES = ("left", "right")

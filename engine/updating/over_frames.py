@@ -23,8 +23,8 @@ from engine.plan.tree import ROW_ID
 from engine.schema import to_arrow
 from engine.types import Type
 from engine.updating.accumulators import Accumulator, Measure, accumulator_for
-from engine.updating.arrow_tables import whole
 from engine.updating.groups import Flags, Groups, Longs, longs, ranges
+from engine.updating.serialization import whole
 from engine.updating.state_columns import LAST, NUMBER, TIME, WEIGHT
 
 _OF_A_ROW = ("lag", "lead", "first_value", "last_value")

@@ -23,12 +23,10 @@ import pyarrow as pa
 from engine.plan.tree import EVENT_TIME, ROW_ID, WATERMARK
 from engine.schema import Schema, arrow_schema, to_arrow
 from engine.updating.accumulators import Measure, accumulator_for, columns_of_merged
-from engine.updating.arrow_tables import whole
 from engine.updating.bucket_state import NEVER, BucketState, StepsResult
-from engine.updating.chunks import Chunks
-from engine.updating.chunks_together import divided, merge_due
+from engine.updating.chunks import Chunks, divided, merge_due
 from engine.updating.groups import Groups, Longs, group_rows, longs, ranges, valid
-from engine.updating.serialization import deal, from_each, to_bytes
+from engine.updating.serialization import deal, from_each, to_bytes, whole
 from engine.updating.state_columns import CUT, PANE
 
 

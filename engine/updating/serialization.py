@@ -1,4 +1,4 @@
-"""Serialise tables, and distribute rows to shards.
+"""Serialise tables, and distribute their rows to shards.
 
 The shard of a row never changes, so a rescale only moves shards.
 
@@ -75,3 +75,15 @@ def deal(tables: Mapping[str, pa.Table], ids: Mapping[str, Longs]) -> Iterator[t
             parts.setdefault(int(bucket), {})[name] = ordered.slice(start, end - start)
     for bucket, bucket_tables in sorted(parts.items()):
         yield bucket, [bucket_tables.get(name, table.slice(0, 0)) for name, table in tables.items()]
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return column
+
+
+def replaced(rows: pa.Table, name: str, values: Longs) -> pa.Table:
+    """Return the rows with other numbers in a column."""
+    return rows.set_column(rows.column_names.index(name), name, pa.array(values, pa.int64()))

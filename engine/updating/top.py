@@ -24,11 +24,10 @@ from engine.plan.nodes.updating import Ranking
 from engine.plan.tree import EVENT_TIME, RETRACT, ROW_ID
 from engine.schema import Schema, arrow_schema, to_arrow
 from engine.updating.accumulators.counts import Sorting
-from engine.updating.arrow_tables import replaced
 from engine.updating.bucket_state import NEVER, BucketState, StepResult, StepsResult, one_by_one
 from engine.updating.chunks import Chunks
 from engine.updating.groups import Longs, changes_between, combined, flags, group_rows, longs, moments, valid
-from engine.updating.serialization import deal, from_bytes, to_bytes
+from engine.updating.serialization import deal, from_bytes, replaced, to_bytes
 from engine.updating.state_columns import LAST, MATCH, ROW, WEIGHT
 
 _NAMES = ("rows", "partitions")

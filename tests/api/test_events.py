@@ -13,7 +13,8 @@ import pytest
 
 from engine.cli.base import Client
 from engine.cli.main import main
-from engine.cli.pipelines.events import events_after, readable
+from engine.cli.pipelines.logs import events_after
+from engine.cli.pipelines.logs import readable_event as readable
 from engine.cli.waiting import Follower
 from engine.errors import UnreachableError
 from tests.api.conftest import T0, Plane
@@ -228,7 +229,7 @@ def test_whoever_follows_misses_nothing_that_happens_while_the_first_events_are_
         return {"data": newer if "after" in query else newer[::-1][: query["limit"]]}
 
     monkeypatch.setattr(Client, "_send", send)
-    monkeypatch.setattr("engine.cli.pipelines.events.Follower", partial(Follower, pause=lambda _: None))
+    monkeypatch.setattr("engine.cli.pipelines.logs.Follower", partial(Follower, pause=lambda _: None))
 
     assert main(["events", "-f", "--severity", "error", "--json", "--url", "http://x", "--token", "t"]) == 130
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]

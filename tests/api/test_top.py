@@ -15,10 +15,9 @@ from rich.console import Console
 
 from engine.cli.base import Client
 from engine.cli.main import main
-from engine.cli.pipelines import top_keys
+from engine.cli.pipelines import top
 from engine.cli.pipelines.list_pipelines import ORDERS, ordered
-from engine.cli.pipelines.top import Watch
-from engine.cli.pipelines.top_keys import split
+from engine.cli.pipelines.top import Watch, split
 from engine.cli.pipelines.top_table import View, screen, table
 from engine.errors import UnreachableError
 from tests.api.stand_in_server import StandInServer
@@ -153,7 +152,7 @@ def test_the_terminal_is_as_it_was_after_a_signal(
         during, heard = [], []
 
         def interrupted() -> None:
-            with top_keys.keys() as pressed:
+            with top.keys() as pressed:
                 during.append(termios.tcgetattr(terminal))
                 os.write(master, b"r")
                 heard.extend(pressed(10.0))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from engine.formats import make_decoder, make_encoder
-from engine.formats.debezium.fold import NONE, fold
+from engine.formats.debezium.encode import NONE, fold
 from engine.formats.debezium.format import DEBEZIUM_JSON
 from engine.formats.debezium.options import DebeziumOptions
 from engine.formats.record_rows import row_ids

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.formats.framing import cut_lines, split_messages
+from engine.formats.lines import cut_lines, split_messages
 
 
 def test_each_line_of_a_message_is_a_record() -> None:

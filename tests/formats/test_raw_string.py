@@ -3,8 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from engine.formats import make_decoder, make_encoder
-from engine.formats.raw_string.format import RAW_STRING
-from engine.formats.raw_string.options import RawStringOptions
+from engine.formats.raw_string.format import RAW_STRING, RawStringOptions
 from engine.schema import Field, Schema
 from engine.types import BIGINT, TEXT
 

@@ -23,11 +23,10 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.manifest import Origin, read_manifest
 from engine.delivery.file_ledger import newest_ledger, read_ledger
 from engine.delivery.manifests import find_manifest
-from engine.inspection.changelog import read_changes
+from engine.inspection.attempts import has_sums
 from engine.inspection.find import find_damage
+from engine.inspection.state_files import read_changes, read_table
 from engine.inspection.store import read_snapshot
-from engine.inspection.sums import has_sums
-from engine.inspection.table import read_table
 from tests.inspection.conftest import Kept
 
 COUNT = int(os.environ.get("RANDOM_DAMAGE", "90"))

@@ -11,8 +11,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.running_query import compile_running, query_of_state
 from engine.cli.main import main
 from engine.errors import NoStateError, UnknownSubjectError, UnreadableStateError
-from engine.inspection.row_names import names_of_window
-from engine.inspection.rows import KeptRow, operator_named, rows_of_buckets, shown_rows
+from engine.inspection.rows import KeptRow, names_of_window, operator_named, rows_of_buckets, shown_rows
 from engine.inspection.summary import summarize_state
 from tests.inspection.conftest import Kept
 

@@ -23,8 +23,15 @@ from engine.driver import main
 from engine.driver.handover import Line
 from engine.driver.shared import host, jvm_lease
 from engine.driver.shared.host import Host, InJava, Shares, listen
-from engine.driver.shared.jvm_lease import JvmLease, call_host
-from engine.driver.shared.place import JavaWish, host_directory, host_environment, host_mark, make_private
+from engine.driver.shared.jvm_lease import (
+    JavaWish,
+    JvmLease,
+    call_host,
+    host_directory,
+    host_environment,
+    host_mark,
+    make_private,
+)
 from engine.errors import (
     Cause,
     DiskFullError,

@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.scripts.warm import fits_spare, hand_over, leave_spare, read_order, write_order
-from engine.driver.handover import SOCKET, TOKEN, Line, call, digest_of_surroundings, is_private
-from engine.driver.left_spares import end_spare, find_spare
+from engine.driver.handover import SOCKET, TOKEN, Line, call, digest_of_surroundings, end_spare, find_spare, is_private
 from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from engine.plan.tree import WATERMARK
-from engine.updating import chunks_together
+from engine.updating import chunks as module
 from engine.updating.bucket_state import BucketState
 from engine.updating.chunks import Chunks
 from engine.updating.join import JoinSide
@@ -68,7 +68,7 @@ def sorted_rows(tables: Sequence[pa.Table]) -> list[str]:
 def test_buckets_do_together_what_each_does_alone(
     kind: JoinKind, larger: bool, few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks_together, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(module, "_FEW_ROWS", few_rows)
     changes = kind != "inner"
     spec = replace(
         spec_of(kind, condition=LARGER if larger else None, changes=changes, ttl=TTL), has_watermark=not changes
@@ -101,7 +101,7 @@ def test_buckets_do_together_what_each_does_alone(
 def test_chunks_are_found_and_merged_together_as_each_bucket_does(
     few_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks_together, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(module, "_FEW_ROWS", few_rows)
     chance = Random(few_rows)
     places = [identity(number) for number in range(150)]
     together = {bucket: Chunks(("_j", "_r")) for bucket in range(BUCKETS)}
@@ -112,8 +112,8 @@ def test_chunks_are_found_and_merged_together_as_each_bucket_does(
         weights = [chance.randrange(2) for _ in keys]
         columns = {"_j": [key for key, _ in keys], "_r": [row for _, row in keys], "_n": weights}
         changed = pa.table(columns | {"at": [epoch] * len(keys)})
-        together = chunks_together.add_together(together, changed)
-        for bucket, rows in chunks_together.divided(changed, "_j").items():
+        together = module.add_together(together, changed)
+        for bucket, rows in module.divided(changed, "_j").items():
             alone[bucket] = alone[bucket].add(rows)
         ids = np.array(sorted(chance.sample(places, 20)))
         each = [rows for chunks in alone.values() if (rows := chunks.find(ids)) is not None]
@@ -121,6 +121,6 @@ def test_chunks_are_found_and_merged_together_as_each_bucket_does(
         assert {bucket: chunks.tables for bucket, chunks in together.items()} == {
             bucket: chunks.tables for bucket, chunks in alone.items()
         }
-        found = chunks_together.find_together(together.values(), ids)
+        found = module.find_together(together.values(), ids)
         assert found is not None
         assert sorted_rows([found]) == sorted_rows(each)

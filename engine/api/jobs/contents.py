@@ -1,6 +1,5 @@
-"""What a pipeline has on disk, read while its job runs: its state, and the newest rows, dead letters and late rows of
-its sinks.
-"""
+"""Content of a pipeline on disk, read while its job runs: its state, and the newest rows, dead letters and late rows
+of its sinks."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def read_state_rows(
 ) -> answers.Page[answers.StateRow]:
     """Show rows of an operator's state in the newest committed epoch. A separate process reads them, which takes some
     seconds if it needs Spark. One request is processed at a time."""
-    from engine.inspection.row_names import refuse_without_value  # noqa: PLC0415 - the server is there sooner
+    from engine.inspection.rows import refuse_without_value  # noqa: PLC0415 - the server is there sooner
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     refuse_without_value(key or ())

@@ -1,25 +1,31 @@
-"""`arroyo top`."""
+"""`arroyo top`, which reads single keys from the terminal without echo."""
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import shutil
+import signal
 import sys
+import termios
 import time
+import tty
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from engine.cli.base import Client, Command, Json, field_of, is_away, segment
 from engine.cli.pipelines.list_pipelines import ORDERS, WORST, all_pipelines, ordered
-from engine.cli.pipelines.top_keys import keys
 from engine.cli.remote import add_connection, connect, errors_shown, rows_of, say
 from engine.errors import EngineError
 from engine.values.instants import now, to_micros
 
 if TYPE_CHECKING:
     from engine.cli.pipelines.top_table import View
+
 
 _REFRESH = 2.0
 _PATIENCE = 5.0
@@ -130,3 +136,50 @@ def _moved(view: View, step: int) -> View:
 
 
 TOP = Command(add_arguments, run)
+
+
+_NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\r": "enter", "\n": "enter"}
+
+
+@contextmanager
+def keys() -> Iterator[Callable[[float], list[str]]]:
+    """Provide a function that waits for keys that many seconds; without a terminal it only waits. Ctrl-C works as
+    usual, and the terminal is restored at the end, also by SIGTERM."""
+    if not sys.stdin.isatty():
+        yield _no_keys
+        return
+    terminal = sys.stdin.fileno()
+    before, ended = termios.tcgetattr(terminal), signal.signal(signal.SIGTERM, _end)
+    try:
+        tty.setcbreak(terminal)
+        yield lambda seconds: _pressed(terminal, seconds)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, ended)
+
+
+def split(text: str) -> list[str]:
+    """Split the terminal's input into keys: arrows and Enter by name, others unchanged."""
+    found = []
+    while text:
+        name = next((sent for sent in _NAMES if text.startswith(sent)), text[0])
+        found.append(_NAMES.get(name, name))
+        text = text[len(name) :]
+    return found
+
+
+def _end(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _no_keys(seconds: float) -> list[str]:
+    time.sleep(seconds)
+    return []
+
+
+def _pressed(terminal: int, seconds: float) -> list[str]:
+    ready, _, _ = select.select([terminal], [], [], seconds)
+    if not ready:
+        return []
+    sent = os.read(terminal, 64)
+    return split(sent.decode(errors="ignore")) if sent else ["q"]  # the terminal is gone

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.cli.base import Json
-from engine.cli.pipelines.events import readable
 from engine.cli.pipelines.list_pipelines import ordered
+from engine.cli.pipelines.logs import readable_event as readable
 from engine.cli.remote import instant
 from engine.values.durations import spell_lag
 

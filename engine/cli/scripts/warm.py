@@ -20,8 +20,17 @@ from typing import Protocol
 
 from engine.cli.base import Command
 from engine.cli.remote import say
-from engine.driver.handover import LOCK, Line, call, digest_of_surroundings, is_private, spares_directory
-from engine.driver.left_spares import LeftSpare, end_spare, find_spare
+from engine.driver.handover import (
+    LOCK,
+    LeftSpare,
+    Line,
+    call,
+    digest_of_surroundings,
+    end_spare,
+    find_spare,
+    is_private,
+    spares_directory,
+)
 from engine.errors import DriverCrashedError
 from engine.jobs.processes import processes
 from engine.jobs.processes.processes import free_memory

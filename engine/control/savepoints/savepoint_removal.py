@@ -1,5 +1,5 @@
-"""Remove savepoints, one by one or those that a pipeline's retention does not keep. Each removal is recorded before
-any file is removed.
+"""Remove savepoints, on request or by the retention of a pipeline. Each removal is recorded before any file is
+removed.
 
 Remove savepoints: each removal is recorded before any file is removed.
 

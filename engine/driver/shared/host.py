@@ -41,7 +41,7 @@ from py4j.protocol import Py4JError
 
 from engine.delivery.disk_errors import writing
 from engine.driver.handover import Line, short_path
-from engine.driver.shared.place import DRAINED, START, JavaWish
+from engine.driver.shared.jvm_lease import DRAINED, START, JavaWish
 from engine.errors import DriverCrashedError, EngineError
 from engine.jobs.processes import processes
 from engine.jobs.processes.left_by_drivers import forget_java, note_java

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
 from engine.formats.base import Format, FormatOptions, RecordKind
-from engine.formats.raw_string.options import RawStringOptions
 
 if TYPE_CHECKING:
     from engine.formats.base import Decoder, Encoder
     from engine.formats.schema_registry import Subject
     from engine.schema import Schema
+
+
+class RawStringOptions(FormatOptions):
+    """Raw text has no options."""
+
+    format: str = Field("raw_string", description="`raw_string`.")
 
 
 def _check(
@@ -28,7 +35,7 @@ def _decoder(options: FormatOptions, schema: Schema, subject: Subject | None) ->
 
 
 def _encoder(options: FormatOptions, schema: Schema, subject: Subject | None) -> Encoder:
-    from engine.formats.raw_string.encode import RawTextEncoder  # noqa: PLC0415 - see `_decoder`
+    from engine.formats.raw_string.decode import RawTextEncoder  # noqa: PLC0415 - see `_decoder`
 
     return RawTextEncoder()
 

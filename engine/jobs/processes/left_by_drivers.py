@@ -1,5 +1,5 @@
-"""What a driver leaves next to its assignment for the control plane: an exit message that was not acknowledged, and
-the shared JVM in which its work may still be.
+"""Files that a driver leaves next to its assignment for the control plane: an exit message that was not acknowledged,
+and a record of the shared JVM in which it worked.
 
 The control plane reads it once the driver is gone, so that a job that finished meanwhile is not restarted.
 

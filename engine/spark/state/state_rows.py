@@ -16,8 +16,7 @@ from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.savepoints import copy_epoch
 from engine.errors import UnreadableStateError
 from engine.inspection.retry_reads import read_again
-from engine.inspection.row_names import names_of_window
-from engine.inspection.rows import KeptRow, committed_epoch
+from engine.inspection.rows import KeptRow, committed_epoch, names_of_window
 from engine.plan.state.operators import Operator
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from engine.connectors.base import Chunk, DeadLetter, Table
 from engine.connectors.schema_registry import subject_of
 from engine.errors import BadRecordError
 from engine.formats import make_decoder
-from engine.formats.framing import split_messages
+from engine.formats.lines import split_messages
 
 if TYPE_CHECKING:
     from engine.connectors.kafka.read.records import PartitionRecords
