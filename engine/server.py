@@ -70,7 +70,7 @@ from engine.store.jobs.records import StoredRecords
 from engine.values.instants import now
 
 if TYPE_CHECKING:
-    from engine.control.traces import Traces
+    from engine.control.traces.otel import Traces
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -333,7 +333,7 @@ def _open_traces(settings: Settings, instance: str) -> Traces | None:
     endpoint = settings.traces.endpoint
     if endpoint is None and not any(os.environ.get(name) for name in OTEL_ENDPOINTS):
         return None
-    from engine.control.traces import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
+    from engine.control.traces.otel import open_traces  # noqa: PLC0415 - its packages are there only if they are wanted
 
     return open_traces(endpoint, __version__, instance)
 

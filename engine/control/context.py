@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from engine.control.access import Admission, Sessions
 from engine.control.changes import Changes
 from engine.control.savepoints.savepoint_holds import Holds
-from engine.control.traces import EmitSpan, RequestedStarts
+from engine.control.traces.requested_starts import EmitSpan, RequestedStarts
 from engine.control.upgrades.rendezvous import Planner, Rendezvous, StateRendezvous
 from engine.errors import EngineError, PipelineNotFoundError
 from engine.jobs.actors import CONTROL_PLANE

@@ -17,7 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from engine import server
-from engine.control.traces import Span, Traces, new_id, open_traces
+from engine.control.traces.otel import Traces, open_traces
+from engine.control.traces.requested_starts import Span, new_id
 from engine.errors import MissingPackageError
 from engine.settings import Settings, TraceSettings
 from tests.api.conftest import T0, Plane, report
@@ -266,7 +267,7 @@ def test_spans_are_sent_to_the_collector_that_is_named(
 
 def test_error_names_the_package_that_traces_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    monkeypatch.delitem(sys.modules, "engine.control.traces")
+    monkeypatch.delitem(sys.modules, "engine.control.traces.otel")
 
     with pytest.raises(MissingPackageError, match="OpenTelemetry") as refused:
         server._open_traces(Settings(traces=TraceSettings(endpoint="http://localhost:1")), "me")

@@ -16,7 +16,7 @@ from engine.api.http.bodies import Body
 from engine.api.http.problems import ContextDep
 from engine.checkpoints.lineage import parents_of
 from engine.control.context import Context, adopt
-from engine.control.traces import epoch_span, start_span
+from engine.control.traces.requested_starts import epoch_span, start_span
 from engine.errors import AuthError
 from engine.jobs.controller import hash_key
 from engine.jobs.decisions.partitions import LateBatch

@@ -33,7 +33,7 @@ from engine.control.plan_deployment import check_starts, plan_whole, refuse_id, 
 from engine.control.preview_room import refuse_further_preview, refuse_preview_again
 from engine.control.savepoints.take_savepoints import take_due
 from engine.control.stored_objects import refuse_gone, stored_secrets
-from engine.control.traces import SpanId, asks_for_start, watch
+from engine.control.traces.requested_starts import SpanId, asks_for_start, watch
 from engine.delivery.faults import reach
 from engine.errors import PipelineExistsError, StaleWriteError
 from engine.inspection.retry_reads import history_of

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from engine.checkpoints import manifest
 from engine.control.context import Context
-from engine.control.traces import watch
+from engine.control.traces.requested_starts import watch
 from engine.control.upgrades.auto_rollback import roll_back_if_failed
 from engine.delivery.faults import reach
 from engine.errors import EngineError, SavepointError

@@ -1,0 +1,1 @@
+"""Traces of deployments, runs and savepoints."""
