@@ -16,7 +16,7 @@ sys.stdin.read()
 """
 
 
-def test_what_a_process_below_has_used_is_counted_while_it_lives_and_afterwards() -> None:
+def test_cpu_of_a_child_process_counts_during_and_after_its_life() -> None:
     before = cpu_seconds()
     with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as busy:
         assert busy.stdout is not None

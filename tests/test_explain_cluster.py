@@ -22,7 +22,7 @@ def described(sql: str, texts: dict[str, str], environ: dict[str, str] | None = 
     return dict(line.strip().split("  ", 1) for line in text.splitlines()[1:])
 
 
-def test_what_is_asked_of_a_cluster_is_shown() -> None:
+def test_explain_shows_the_requested_cluster() -> None:
     chosen = {"executor_memory": "2g", "executor_cores": "2", "mailbox_port": "7102", "spark.network.timeout": "60s"}
     shown = {
         name: text.strip()
@@ -43,7 +43,7 @@ def test_what_is_asked_of_a_cluster_is_shown() -> None:
     assert "refused" not in shown
 
 
-def test_what_a_start_would_refuse_is_shown() -> None:
+def test_explain_shows_settings_that_a_start_would_refuse() -> None:
     assert "setting.no_state_url" in described(COUNTS, CLUSTER)["refused"]
     assert "setting.invalid" in described(COUNTS, {"master": "yarn", "state_url": "s3://bucket/jobs"})["refused"]
     assert "refused" not in described(TICKS + " SELECT counter FROM t;", CLUSTER)

@@ -67,7 +67,7 @@ def test_scripts_over_the_same_tables_are_one_pipeline(tmp_path: Path) -> None:
     ],
     ids=["a table", "what is read", "a view", "a setting"],
 )
-def test_what_means_something_else_is_a_pipeline_of_its_own(tmp_path: Path, other: str) -> None:
+def test_query_with_another_meaning_is_a_pipeline_of_its_own(tmp_path: Path, other: str) -> None:
     player = Player()
     view = "CREATE VIEW few AS SELECT n FROM numbers WHERE n < 2;"
     runs = joined(player, tmp_path, one=NUMBERS + view + OUT + "INSERT INTO out SELECT n FROM few", other=other)

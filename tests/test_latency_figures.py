@@ -32,7 +32,7 @@ def test_half_are_not_above_the_median_and_one_of_a_hundred_is_above_the_99th() 
     assert (summary.count, summary.p50, summary.p99) == (100, 0.5, 0.99)
 
 
-def test_of_a_single_latency_both_percentiles_are_that() -> None:
+def test_both_percentiles_of_one_latency_equal_it() -> None:
     summary = summarize([0.3])
 
     assert (summary.p50, summary.p99) == (0.3, 0.3)

@@ -49,7 +49,7 @@ def test_an_instant_is_in_utc_unless_it_says_otherwise() -> None:
         'offsets:{"0": 1.5}',
     ],
 )
-def test_what_names_no_position_is_refused(text: str) -> None:
+def test_invalid_start_position_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"start position|instant|offsets"):
         read_start(text)
 

@@ -21,7 +21,7 @@ def test_a_script_may_use_the_connections_of_the_file() -> None:
     assert "redis://a" in str(compile_script(SCRIPT, connections=FILE).tables["users"].options)
 
 
-def test_what_is_wrong_with_an_option_of_the_file_is_said_at_the_table() -> None:
+def test_error_in_an_option_of_a_connection_file_is_reported_at_the_table() -> None:
     wrong = FILE.replace("'redis://a'", "'redis://a', 'cluster.addresses' = 'redis://b'")
 
     with pytest.raises(ScriptRefused) as refused:

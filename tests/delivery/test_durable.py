@@ -43,7 +43,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [create_durably, replace_durably])
-def test_nothing_is_left_of_a_file_that_finds_no_room(
+def test_file_without_disk_space_leaves_nothing_behind(
     write: Callable[[Path, bytes], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(_: int) -> None:

@@ -66,7 +66,7 @@ def write(schema: dict[str, object], record: object) -> bytes:
 
 
 @pytest.mark.parametrize("way", [{}, {"raw_datums": True}, {"confluent_schema_registry": True}])
-def test_what_is_written_is_read_again(way: dict[str, bool]) -> None:
+def test_avro_round_trip_preserves_rows(way: dict[str, bool]) -> None:
     options, registry = AvroOptions(**way), MemoryRegistry()
     rows = batch(ALL, ROW, EMPTY)
 

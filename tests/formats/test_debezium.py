@@ -202,7 +202,7 @@ def test_folding_leaves_the_same_rows_as_the_changes_one_by_one(seed: int) -> No
     assert +start == +expected
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_debezium_round_trip_preserves_rows() -> None:
     rows = changes((1, "a", False, 1), (2, "x", True, 2), (2, "y", False, 2), (3, "c", True, 3))
 
     again = make_decoder(PLAIN, ORDERS).decode_lines(make_encoder(PLAIN, ORDERS).encode_lines(rows))

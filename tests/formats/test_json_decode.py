@@ -68,7 +68,7 @@ def test_a_timestamp_is_read_from_any_usual_spelling(text: str, expected: dateti
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2023-13-01T00:00:00", "2023-02-30", "2023-10-09T12:00:60", "12:00", ""])
-def test_what_is_no_timestamp_is_a_bad_record(text: str) -> None:
+def test_invalid_timestamp_is_a_bad_record(text: str) -> None:
     assert "expected TIMESTAMP" in reason(TIMESTAMP, json.dumps({"x": text}))
 
 
@@ -284,7 +284,7 @@ def random_rows(seed: int, count: int = 60) -> pa.RecordBatch:
     ],
     ids=["plain", "bytes", "string", "envelope"],
 )
-def test_what_is_encoded_is_decoded_the_same_both_ways(seed: int, options: JsonOptions) -> None:
+def test_encoded_rows_are_decoded_alike_by_both_decoders(seed: int, options: JsonOptions) -> None:
     rows = random_rows(seed)
 
     lines = make_encoder(options, EVERYTHING).encode_lines(rows)
@@ -311,7 +311,7 @@ def test_broken_records_never_change_their_neighbours(seed: int) -> None:
     assert decoded.rows.equals(rows.take(pa.array(sorted(set(range(len(lines))) - broken))))
 
 
-def test_in_a_large_block_only_the_parts_with_bad_records_go_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_chunks_with_bad_records_of_a_large_block_are_decoded_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     slow: list[int] = []
 
     def counted(lines: list[bytes], schema: Schema, options: JsonOptions) -> Decoded:

@@ -57,11 +57,11 @@ def test_a_column_has_the_type_that_has_all_of_its_values() -> None:
         ([{str(number): 1 for number in range(300)}], "JSON"),
     ],
 )
-def test_what_is_now_this_and_now_that_is_json(values: list[object], kind: str) -> None:
+def test_column_of_mixed_types_is_inferred_as_json(values: list[object], kind: str) -> None:
     assert columns(*({"x": value} for value in values)) == {"x": kind}
 
 
-def test_what_is_no_object_is_counted_and_what_was_only_null_is_named() -> None:
+def test_values_other_than_objects_are_counted_and_null_columns_are_named() -> None:
     found = infer_columns([b"[1]", b"not json", b'{"a": null, "b": 1}', b'{"a": NaN}', b"", b"[" * 100_000])
 
     assert (found.records, found.strangers, found.guessed) == (1, 5, ("a",))

@@ -290,7 +290,7 @@ MORE = tuple(Field(f"c{index}", types.BIGINT) for index in range(MOST_COLUMNS))
         (types.Decimal(5, 2), b'{"a": 1e3}\n{"a": 1000}\n{"a": 999.99}\n'),
     ],
 )
-def test_what_arrows_reader_takes_otherwise_is_refused_as_the_judge_does(kind: types.Type, block: bytes) -> None:
+def test_values_that_the_arrow_reader_would_convert_differently_are_refused(kind: types.Type, block: bytes) -> None:
     schema = Schema((Field("a", kind), *MORE))
 
     assert differences(schema, JsonOptions(), block) is None

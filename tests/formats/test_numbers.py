@@ -85,7 +85,7 @@ def test_texts_of_what_is_no_finite_number_are_read_where_the_table_says_so() ->
     [(PLAIN, ["1.5", "null", "null", "null", "null"]), (TEXT, ["1.5", '"NaN"', '"Infinity"', '"-Infinity"', "null"])],
 )
 @pytest.mark.parametrize("kind", [DOUBLE, FLOAT], ids=str)
-def test_what_is_no_finite_number_is_written_as_null_or_as_text(
+def test_infinite_numbers_are_written_as_null_or_text(
     kind: types.Type, options: JsonOptions, expected: list[str]
 ) -> None:
     schema = Schema((Field("v", kind),))

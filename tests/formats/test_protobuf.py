@@ -134,7 +134,7 @@ def test_every_kind_of_field_is_read(descriptors: Path) -> None:
     )
 
 
-def test_what_stands_before_a_message_is_passed_over(descriptors: Path) -> None:
+def test_prefix_of_a_message_is_skipped(descriptors: Path) -> None:
     payload = order(descriptors, id=7)
 
     first = decode(descriptors, b"\0\0\0\0\1\0" + payload, confluent_schema_registry=True)
@@ -238,7 +238,7 @@ def encode(
 
 
 @pytest.mark.parametrize("way", [{}, {"length_delimited": True}, {"confluent_schema_registry": True}])
-def test_what_is_written_is_read_again(descriptors: Path, way: dict[str, bool]) -> None:
+def test_protobuf_round_trip_preserves_rows(descriptors: Path, way: dict[str, bool]) -> None:
     payloads = encode(descriptors, WRITTEN, FULL, {}, registry=MemoryRegistry(), **way)
 
     options = ProtobufOptions(descriptor=descriptors, message="shop.Order", **way)

@@ -180,7 +180,7 @@ def test_every_aggregate_and_alias_has_a_case() -> None:
     assert {re.split(r"\W", call)[0] for call, _ in CASES} == names
 
 
-def test_what_is_distinct_by_a_set_is_printed_over_one() -> None:
+def test_distinct_aggregate_is_printed_over_a_set() -> None:
     column = Column("v", BIGINT)
     declared = [name for name, function in AGGREGATES.items() if function.distinct_by_set]
 

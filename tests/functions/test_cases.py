@@ -115,7 +115,7 @@ def test_columns_give_what_the_tables_say(spark: SparkSession, tmp_path: Path) -
     assert _differences(frame.collect()[0]) == []
 
 
-def test_what_cannot_be_null_never_is() -> None:
+def test_not_null_function_never_returns_null() -> None:
     broken = [
         (name, arguments)
         for (name, arguments, expected), expr in zip(CASES, _expressions(), strict=True)
@@ -125,7 +125,7 @@ def test_what_cannot_be_null_never_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["reflect", "java_method", "transform", "raise_error", "input_file_name", "shuffle"])
-def test_what_is_not_declared_cannot_be_called(name: str) -> None:
+def test_undeclared_function_cannot_be_called(name: str) -> None:
     assert call(name, [literal("a"), literal("b")]) is None
     # whatever is not ours can only be the user's own, under a name that is no function of Spark's
     assert to_sql(Call(name, (literal("a"),), literal("a").type)) == f"arroyo_own_{name}('a')"

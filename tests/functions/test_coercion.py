@@ -68,7 +68,7 @@ def test_two_types_meet_in_one_whichever_comes_first(a: types.Type, b: types.Typ
     assert common_type(b, a) == shared
 
 
-def test_what_coerces_can_be_cast_too() -> None:
+def test_every_coercion_is_also_a_cast() -> None:
     kinds = [
         INT,
         BIGINT,
@@ -90,7 +90,7 @@ def test_what_coerces_can_be_cast_too() -> None:
 @pytest.mark.parametrize(
     ("a", "b"), [(INT, TEXT), (BIGINT, INT), (DOUBLE, INT), (TIMESTAMP, DATE), (TEXT, TIMESTAMP), (types.Bytes(), TEXT)]
 )
-def test_what_may_lose_something_is_cast_only_when_asked(a: types.Type, b: types.Type) -> None:
+def test_lossy_conversion_needs_a_cast(a: types.Type, b: types.Type) -> None:
     assert can_cast(a, b)
     assert not can_coerce(a, b)
 
@@ -234,7 +234,7 @@ def test_a_pattern_is_refused_when_it_asks_for_something_else() -> None:
     assert to_java_pattern("YYYY[MM]") == "yyyy'['MM']'"
 
 
-def test_what_puts_the_parts_of_an_aggregate_together_is_an_aggregate_that_takes_them() -> None:
+def test_aggregate_of_partial_results_accepts_them() -> None:
     combined = {name: function.combined_by for name, function in AGGREGATES.items() if function.combined_by is not None}
 
     assert combined.keys() >= {"count", "sum", "min", "max"}
@@ -242,7 +242,7 @@ def test_what_puts_the_parts_of_an_aggregate_together_is_an_aggregate_that_takes
     assert AGGREGATES["count"].combined_by == "sum"
 
 
-def test_what_cannot_fail_are_comparisons_and_what_is_made_of_them() -> None:
+def test_only_comparisons_and_their_combinations_cannot_fail() -> None:
     assert {name for name, function in FUNCTIONS.items() if function.cannot_fail} == {
         *("=", "<>", "<", "<=", ">", ">=", "in", "between", "like", "ilike", "and", "or", "not", "coalesce"),
         *("is_null", "is_not_null", "is_true", "is_not_true", "is_false", "is_not_false"),

@@ -182,7 +182,7 @@ def test_no_rows_give_no_values() -> None:
         Call("is_null", (Call("upper", (Column("a", types.TEXT),), types.TEXT),), types.BOOLEAN),
     ],
 )
-def test_what_only_spark_knows_is_said_to_be_so(expr: Expr) -> None:
+def test_function_without_a_kernel_is_reported(expr: Expr) -> None:
     assert not can_evaluate(expr)
 
 

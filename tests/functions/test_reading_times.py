@@ -42,7 +42,7 @@ def test_both_ways_read_the_same(pattern: str) -> None:
     assert instants.type == pa.timestamp("us", "UTC")
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_written_time_is_read_back() -> None:
     chance = random.Random(8)
     for pattern in (
         "%+",
@@ -73,7 +73,7 @@ def test_what_is_written_is_read_again() -> None:
         ("Thu 2024-05-17", "%a %F"),
     ],
 )
-def test_what_does_not_fit_is_refused(text: str, pattern: str) -> None:
+def test_text_that_does_not_match_the_format_is_refused(text: str, pattern: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_instant(text, pattern)
 

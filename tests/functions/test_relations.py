@@ -199,7 +199,7 @@ def test_the_first_rows_of_each_window_are_those_of_the_oracle_in_their_order(li
     assert missing_first == sorted(missing_first)
 
 
-def test_what_lies_above_is_computed_with_event_times_behind_the_columns() -> None:
+def test_expressions_over_columns_are_computed_with_event_times() -> None:
     chance = random.Random(5)
     branches = [rows_of(chance, "l", 50), rows_of(chance, "r", 30)]
     few = [

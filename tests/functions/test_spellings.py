@@ -276,7 +276,7 @@ def _count(written: str) -> int | None:
 
 
 @pytest.mark.parametrize("call", sorted(UNSETTLED))
-def test_what_differs_each_time_is_read(call: str) -> None:
+def test_nondeterministic_function_is_read(call: str) -> None:
     written = call.replace("(n)", "(5)").replace("(a, b)", "(1.0, 2.0)") if "(" in call else f"{call}()"
 
     assert isinstance(_translated(written), Expr)

@@ -78,7 +78,7 @@ def promised(until: Callable[[int], datetime | None]) -> Mapping[int, Mapping[st
     return {epoch: {"tumble": SinkProgress(until(epoch), settled(epoch))} for epoch in range(EPOCHS + 1)}
 
 
-def test_what_is_promised_as_the_plan_says_is_right(tmp_path: Path) -> None:
+def test_output_that_matches_the_plan_is_accepted(tmp_path: Path) -> None:
     assert faults(played(tmp_path)) == []
 
 

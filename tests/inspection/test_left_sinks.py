@@ -34,7 +34,7 @@ def written(state: Path, *entries: tuple[str, int]) -> None:
     (folder / "000000000001.json").write_text(json.dumps(ledger))
 
 
-def test_it_is_named_with_the_way_out(kept: Kept) -> None:
+def test_sink_left_by_an_earlier_version_is_named_with_the_remedy(kept: Kept) -> None:
     state = kept("updating_joins")
     written(state, ("left", 2), ("left", 3))
 
@@ -45,14 +45,14 @@ def test_it_is_named_with_the_way_out(kept: Kept) -> None:
     assert plan_upgrade(state, SQL, (), Upgrade()) is not None
 
 
-def test_one_that_the_history_has_written_once_goes_on(kept: Kept) -> None:
+def test_sink_that_the_lineage_has_written_continues(kept: Kept) -> None:
     state = kept("updating_joins")
     written(state, (read_lineage(StatePaths(state).lineage).id, 0), ("left", 1))
 
     assert plan_upgrade(state, NEW, (), Upgrade()) is not None
 
 
-def test_what_is_brought_back_is_asked_for_the_history_that_it_begins_from(kept: Kept) -> None:
+def test_sink_that_is_added_again_is_checked_against_its_start(kept: Kept) -> None:
     state = kept("updating_joins")
     written(state, ("left", 2))
     known = read_lineage(StatePaths(state).lineage)

@@ -145,7 +145,7 @@ def unnoticed(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_happens_to_a_state_is_named_or_harmless(kept: Kept, tmp_path: Path, case: str) -> None:
+def test_random_damage_of_a_state_is_reported_or_harmless(kept: Kept, tmp_path: Path, case: str) -> None:
     state = kept(case)
     files = needed_files(state)
 
@@ -166,7 +166,7 @@ def test_without_sums_the_rows_of_the_state_are_looked_after_all_the_same(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_happens_to_a_savepoint_is_named_or_harmless(kept: Kept, tmp_path: Path, case: str) -> None:
+def test_random_damage_of_a_savepoint_is_reported_or_harmless(kept: Kept, tmp_path: Path, case: str) -> None:
     savepoint = kept(case) / "savepoints" / "kept"
     files = [path for path in savepoint.rglob("*") if path.is_file()]
 

@@ -23,7 +23,7 @@ def run(*arguments: object) -> int:
 
 
 @pytest.mark.parametrize("case", UPDATING)
-def test_as_many_rows_are_shown_as_are_counted(kept: Kept, case: str) -> None:
+def test_number_of_shown_rows_equals_the_count(kept: Kept, case: str) -> None:
     state = kept(case)
     program, figures = compile_running(query_of_state(state)), summarize_state(state).operators
 
@@ -68,7 +68,7 @@ def test_rows_of_a_savepoint_are_shown(kept: Kept, capsys: pytest.CaptureFixture
     assert sum(row["columns"]["count(*)"] for row in json.loads(capsys.readouterr().out)) == 40
 
 
-def test_what_is_not_there_is_refused(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_operator_or_state_is_refused(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     state = kept("updating_joins")
 
     assert run("tumble-1", "--state-dir", state) == 2

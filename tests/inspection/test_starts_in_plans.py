@@ -38,14 +38,14 @@ def check(place: Path | None, sql: str, said: str, reset: tuple[str, ...] = ()) 
         (SQL + MORE, "more=savepoint", "the state has no place of it"),
     ],
 )
-def test_what_a_run_on_the_state_would_refuse_is_refused(kept: Kept, sql: str, said: str, complaint: str) -> None:
+def test_plan_refuses_a_start_position_that_a_run_would_refuse(kept: Kept, sql: str, said: str, complaint: str) -> None:
     state = kept("updating_joins")
 
     with pytest.raises(StartPositionError, match=complaint):
         check(state, sql, said)
 
 
-def test_what_a_run_on_the_state_would_heed_is_let_pass(kept: Kept) -> None:
+def test_plan_accepts_a_start_position_that_a_run_would_use(kept: Kept) -> None:
     state = kept("updating_joins")
 
     check(state, SQL + MORE, "more=latest")

@@ -75,7 +75,7 @@ def test_a_sound_state_is_whole(kept: Kept, capsys: pytest.CaptureFixture[str], 
     ]
 
 
-def test_what_is_wrong_is_named_and_explained(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_named_and_explained(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     state = kept("windows")
     plan = state / "checkpoint/offsets/3"
     plan.unlink()

@@ -94,7 +94,7 @@ def test_looking_back_finds_what_looking_forward_finds() -> None:
         assert list(cron.until(first, last))[::-1] == forward
 
 
-def test_in_utc_the_instants_are_those_that_croniter_finds() -> None:
+def test_cron_instants_in_utc_equal_those_of_croniter() -> None:
     croniter = import_module("croniter").croniter  # it comes with Airflow, and has no types
     chance = random.Random(16)
     choices = (

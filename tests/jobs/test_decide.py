@@ -608,7 +608,7 @@ def test_whatever_is_wanted_and_seen_the_step_is_legal() -> None:
         assert may_follow(before.state, after.state)
 
 
-def test_what_only_the_control_plane_can_say_of_a_run_has_codes_of_its_own() -> None:
+def test_failures_detected_by_the_control_plane_have_their_own_codes() -> None:
     failures = (DIED, SILENT, STUCK, slow_start("planning"), UNASKED)
 
     assert [failure.code for failure in failures] == [

@@ -85,7 +85,7 @@ def test_a_restart_starts_a_stopped_job() -> None:
     assert (pipeline.stop, pipeline.restarts_asked) == ("none", 1)
 
 
-def test_one_restore_at_a_time() -> None:
+def test_only_one_restore_runs_at_a_time() -> None:
     once = ask_restore(wanted(), Restore("sp_aaaaaaaaaaaaaaaa", 2))
 
     assert once.parallelism == 2
@@ -135,7 +135,7 @@ def test_a_state_is_foreign_when_the_query_is_planned_differently_or_was_refused
     assert not has_foreign_state(CURRENT, PLAN_A, replace(status(State.RUNNING), failure=refused))
 
 
-def test_what_follows_a_forced_version_that_has_not_run_gives_the_state_up_in_its_place() -> None:
+def test_version_after_an_unstarted_forced_one_discards_the_state_instead() -> None:
     forced = replace(CURRENT, force=True)
 
     assert next_version(forced, Spec("SELECT  1"), PLAN_A, T0, force=False, has_state=True).force

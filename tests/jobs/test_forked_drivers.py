@@ -136,7 +136,7 @@ def test_the_driver_of_a_run_that_shares_java_is_a_fork(
     assert (runner.ending(run) or "").endswith("code 1" if is_forked else "code 0")
 
 
-def test_where_none_can_be_forked_a_driver_is_started_as_usual_and_that_is_not_tried_again_and_again(
+def test_driver_starts_as_usual_if_forking_fails_and_forking_is_not_retried(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now, starts = [0.0], tmp_path / "starts"

@@ -136,7 +136,7 @@ def test_the_newest_stays_however_old_it_is() -> None:
     assert left([held("a 01-01 03:00"), held("b 01-02 03:00")], max_age=timedelta(hours=1)) == "b"
 
 
-def test_nothing_that_is_needed_goes() -> None:
+def test_needed_savepoints_are_never_deleted() -> None:
     needed = [
         held("a 01-01 03:00", in_use="the pipeline is going back to it"),
         held("b 01-02 03:00", is_pinned=True),
@@ -170,7 +170,7 @@ def test_a_damaged_one_takes_no_place_and_goes_only_if_there_is_another() -> Non
     assert left([held("a 03-01 03:00", is_damaged=True)], keep_last=1) == "a"
 
 
-def test_one_that_has_failed_goes_once_a_later_one_is_complete() -> None:
+def test_failed_savepoint_is_deleted_once_a_later_one_is_complete() -> None:
     failed = [held("a 03-01 03:00", state="failed"), held("b 03-02 03:00"), held("c 03-03 03:00", state="failed")]
 
     assert left(failed, keep_last=2) == "bc"

@@ -109,5 +109,5 @@ def test_a_sink_that_cannot_go_back_is_ahead_by_what_came_after(
     assert sinks_ahead([("topic", "kafka")], last, reached, ROWS) == ahead
 
 
-def test_how_far_a_sink_is_ahead_is_said_in_words() -> None:
+def test_lead_of_a_sink_is_described_in_words() -> None:
     assert str(SinkAhead("topic", "kafka", 1, 7)) == "topic (kafka) is 1 epoch (7 rows) ahead and cannot be taken back"

@@ -160,7 +160,7 @@ def test_a_lock_is_let_go_of_when_nothing_is_under_way_any_more(serving: Serving
     until(lambda: not processes.is_locked(serving.lock("a")))
 
 
-def test_one_that_leaves_waits_until_nothing_of_it_is_under_way(serving: Serving) -> None:
+def test_leaving_tenant_waits_for_its_calls(serving: Serving) -> None:
     place, other = serving.lodger("a"), serving.lodger("b")
     leaving = threading.Thread(target=place.leave)
     leaving.start()
@@ -174,7 +174,7 @@ def test_one_that_leaves_waits_until_nothing_of_it_is_under_way(serving: Serving
     assert other.death() is None
 
 
-def test_one_that_was_killed_while_it_waited_for_its_door_keeps_no_lock(
+def test_tenant_killed_while_waiting_for_its_gateway_releases_its_lock(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Java takes its time to be up: meanwhile a driver that waits for it may be killed."""
@@ -519,7 +519,7 @@ def test_a_driver_that_has_hung_up_has_nothing_of_java_any_more(serving: Serving
     assert isinstance(place.death(), SharedJavaDiedError)
 
 
-def test_as_many_can_call_as_come_while_java_takes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_waiting_tenants_can_call_while_the_jvm_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm_lease, "_START_PATIENCE", 5.0)
     directory = tmp_path / "hosts" / "one"
     make_private(directory)
@@ -583,7 +583,7 @@ def test_work_that_cannot_be_stopped_for_lack_of_threads_has_not_ended(monkeypat
     assert not TenantGateway(1, "s", StoppedLodger()).close()
 
 
-def test_who_comes_to_a_java_that_does_not_answer_is_told_and_has_no_door_when_it_goes_on(
+def test_tenant_of_a_hanging_jvm_gets_an_error_and_no_gateway_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_java, "_DOOR_PATIENCE", timedelta(milliseconds=50))

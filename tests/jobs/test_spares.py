@@ -183,7 +183,7 @@ def test_a_run_of_another_kind_gets_a_process_of_its_own(reserve: Reserve, chang
         {"by_pane": "on"},
     ],
 )
-def test_what_is_no_matter_of_the_session_may_be_set(reserve: Reserve, settings: dict[str, str]) -> None:
+def test_setting_that_does_not_affect_the_session_may_change(reserve: Reserve, settings: dict[str, str]) -> None:
     assert fits(reserve.assignment(settings=read_run_settings(settings)))
 
 
@@ -198,7 +198,7 @@ def test_a_spare_that_has_died_meanwhile_is_none(reserve: Reserve) -> None:
     assert reserve.runner.look(replace(RUN, pid=holder.pid, born=holder.born)) is Process.ALIVE
 
 
-def test_one_that_is_not_warm_yet_is_taken_too(reserve: Reserve) -> None:
+def test_spare_that_is_still_warming_up_is_used(reserve: Reserve) -> None:
     reserve.pass_time()
 
     reserve.runner.launch(reserve.assignment())
@@ -251,7 +251,7 @@ def test_several_are_started_one_after_the_other(reserve: Reserve) -> None:
     assert len(reserve.directories()) == 2
 
 
-def test_one_that_ends_by_itself_is_not_replaced_at_once(reserve: Reserve, caplog: pytest.LogCaptureFixture) -> None:
+def test_spare_that_exits_is_not_replaced_immediately(reserve: Reserve, caplog: pytest.LogCaptureFixture) -> None:
     directory = reserve.warm()
     (directory / "spare.log").write_text("no Java here\n")
     processes.kill(processes.marked(f"spare/{directory.name}"))
@@ -277,7 +277,7 @@ def test_spares_end_with_their_control_plane_and_what_they_leave_goes(reserve: R
     assert reserve.directories() == []
 
 
-def test_one_whose_control_plane_was_killed_ends(reserve: Reserve, tmp_path: Path) -> None:
+def test_spare_of_a_killed_control_plane_exits(reserve: Reserve, tmp_path: Path) -> None:
     script = (
         "import os, pathlib, sys; from engine.jobs.processes.spares import SpareDrivers; "
         "from engine.jobs.disk import DataDirectory; "

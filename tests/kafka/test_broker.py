@@ -46,7 +46,7 @@ def test_records_before_an_offset_can_be_forgotten(broker: Broker) -> None:
     assert values(broker, topic) == [b"c"]
 
 
-def test_who_has_the_password_is_let_in_and_nobody_else(broker: Broker) -> None:
+def test_broker_accepts_only_clients_with_the_password(broker: Broker) -> None:
     def topics(password: str, patience: int) -> object:
         login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": USER}
         options = broker.client_options(bootstrap_servers=broker.sasl_address, sasl_password=password, **login)

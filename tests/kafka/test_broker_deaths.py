@@ -53,7 +53,7 @@ def test_a_broker_that_is_gone_is_named_and_a_restart_goes_on(
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
 
 
-def test_of_three_brokers_one_may_die_at_any_time(tmp_path: Path) -> None:
+def test_one_of_three_brokers_may_die_at_any_time(tmp_path: Path) -> None:
     with running(tmp_path / "brokers", nodes=3) as cluster:
         topic = make_topic(cluster, partitions=3, min_insync_replicas=2)
         root = tmp_path / "job"

@@ -23,7 +23,7 @@ from tests.kafka.sink_pipeline import EPOCHS, expected, make_topic, numbers, run
 
 
 @pytest.mark.unit
-def test_what_was_made_is_given_out_once_and_only_to_whom_it_was_made_for() -> None:
+def test_prepared_producer_is_used_once_by_its_owner_only() -> None:
     ahead = MadeAhead[str]()
     ahead.make("orders", lambda: "made")
 
@@ -31,7 +31,7 @@ def test_what_was_made_is_given_out_once_and_only_to_whom_it_was_made_for() -> N
 
 
 @pytest.mark.unit
-def test_what_is_still_being_made_is_waited_for() -> None:
+def test_unfinished_producer_is_waited_for() -> None:
     ahead, go_on = MadeAhead[str](), threading.Event()
 
     def make() -> str:
@@ -45,7 +45,7 @@ def test_what_is_still_being_made_is_waited_for() -> None:
 
 
 @pytest.mark.unit
-def test_what_could_not_be_made_is_none() -> None:
+def test_failed_preparation_yields_no_producer() -> None:
     ahead = MadeAhead[str]()
     ahead.make("orders", lambda: str(1 // 0))
 
@@ -53,7 +53,7 @@ def test_what_could_not_be_made_is_none() -> None:
 
 
 @pytest.mark.unit
-def test_what_is_older_than_brokers_keep_connections_is_none() -> None:
+def test_producer_older_than_idle_connections_is_not_used() -> None:
     times = iter([0.0, MOST_AGE.total_seconds() + 1])
     ahead = MadeAhead[str](lambda: next(times))
     ahead.make("orders", lambda: "made")

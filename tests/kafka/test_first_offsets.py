@@ -76,7 +76,7 @@ def test_history_ends_before_the_first_open_transaction_or_at_offsets_that_are_n
         source.ends_now(first, {"0": 1, "1": 5})
 
 
-def test_of_two_positions_the_smaller_offset_comes_first_within_one_topic() -> None:
+def test_smaller_offset_within_one_topic_sorts_first() -> None:
     source = KafkaSource.__new__(KafkaSource)
     near, far, other = ReadPosition(3, "a").to_json(), ReadPosition(7, "a").to_json(), ReadPosition(1, "b").to_json()
 

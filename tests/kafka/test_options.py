@@ -118,7 +118,7 @@ def test_passwords_are_not_shown() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_is_refused(more: dict[str, str], says: str) -> None:
+def test_contradictory_kafka_options_are_refused(more: dict[str, str], says: str) -> None:
     complaint = refusal(**more)
 
     assert complaint.code == "option.bad_value"

@@ -61,7 +61,7 @@ def described(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", ["avro", "json", "protobuf"])
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_written_with_a_registry_is_read_with_it(
+def test_rows_written_with_a_registry_are_read_with_it(
     form: str, mode: str, registry: Stub, broker: Broker, tmp_path: Path
 ) -> None:
     topic = make_topic(broker)

@@ -169,7 +169,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("bad_data", ["drop", "dead_letter"])
-def test_what_is_too_large_is_kept_once_when_an_epoch_is_run_again(
+def test_oversized_row_is_stored_once_when_its_epoch_is_repeated(
     bad_data: str, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(*_: object, **__: object) -> None:
@@ -213,7 +213,7 @@ def test_a_topic_that_is_not_there_is_named(mode: str, broker: Broker, tmp_path:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("password", [PASSWORD, "wrong"])
-def test_who_cannot_log_in_is_told(password: str, mode: str, broker: Broker, tmp_path: Path) -> None:
+def test_failed_login_is_reported(password: str, mode: str, broker: Broker, tmp_path: Path) -> None:
     login = {"auth__type": "sasl", "auth__protocol": "SASL_PLAINTEXT", "auth__username": USER}
     of = target(broker.sasl_address, make_topic(broker), sink__commit_mode=mode, auth__password=password, **login)
     if password == PASSWORD:

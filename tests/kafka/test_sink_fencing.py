@@ -48,7 +48,7 @@ def test_a_zombie_that_fences_its_successor_off_costs_one_more_attempt(broker: B
     assert numbers(settled(broker, topic)) == expected(EPOCHS)
 
 
-def test_what_is_decided_is_written_though_the_query_gives_other_rows_now(broker: Broker, tmp_path: Path) -> None:
+def test_decided_rows_are_written_although_the_query_returns_others_now(broker: Broker, tmp_path: Path) -> None:
     topic = make_topic(broker)
     of = target(broker.address, topic)
     for point in (Point.BEFORE_FENCE, Point.AFTER_DECISION):

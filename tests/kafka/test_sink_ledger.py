@@ -176,5 +176,5 @@ def producer_options(address: str, topic: str) -> ClientConfig:
         (KafkaError._ALL_BROKERS_DOWN, "delivery.unavailable"),
     ],
 )
-def test_what_the_client_says_has_a_name(code: int, expected: str) -> None:
+def test_errors_of_the_kafka_client_have_names(code: int, expected: str) -> None:
     assert write_failure(KafkaException(KafkaError(code)), "topic").code == expected

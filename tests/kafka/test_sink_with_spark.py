@@ -82,7 +82,7 @@ def test_parallel_transactions_need_no_query_that_gives_the_same_rows_again(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_keeps_changing_is_written_as_changes(
+def test_updating_rows_are_written_as_changelog_rows(
     mode: str, broker: Broker, tmp_path: Path, spark: SparkSession
 ) -> None:
     topic = make_topic(broker)

@@ -166,7 +166,7 @@ def test_uncommitted_records_are_read_when_that_is_wanted(broker: Broker) -> Non
     assert values(source, first, source.advance(first, None)) == ["aborted"]
 
 
-def test_what_is_around_a_record_becomes_columns(broker: Broker) -> None:
+def test_metadata_of_a_record_becomes_columns(broker: Broker) -> None:
     topic = broker.create_topic(partitions=2, retention_ms=-1)
     broker.produce(topic, "a", partition=1, key=b"k", timestamp=1_700_000_000_123, headers=[("h", b"1"), ("h", None)])
     broker.produce(topic, "b", partition=1, timestamp=1_700_000_000_124)
@@ -268,7 +268,7 @@ def test_an_epoch_has_at_most_the_rows_and_about_the_bytes_it_may(broker: Broker
     assert reached(None, source__max_bytes_per_epoch="2000 b") == [20]
 
 
-def test_what_waits_is_counted_to_the_end_of_what_is_committed(broker: Broker) -> None:
+def test_backlog_is_counted_to_the_last_committed_record(broker: Broker) -> None:
     topic = broker.create_topic(partitions=2)
     broker.produce(topic, *["x"] * 5, partition=0)
     broker.produce(topic, *["x"] * 3, partition=1)
@@ -302,7 +302,7 @@ def test_a_partition_is_at_its_end_where_the_last_look_ended(broker: Broker) -> 
     assert not source.is_at_end(partition, behind[partition])
 
 
-def test_nothing_new_leaves_the_place_as_it_is_and_is_not_asked_for_at_once(broker: Broker) -> None:
+def test_position_is_unchanged_without_new_records(broker: Broker) -> None:
     topic = broker.create_topic()
     now = 0.0
     read = kafka_table(broker, topic)
@@ -512,7 +512,7 @@ def test_partitions_are_named_by_topic_and_number() -> None:
     assert split_name("a.b-c/12") == ("a.b-c", 12)
 
 
-def test_what_waits_is_shared_out_in_proportion() -> None:
+def test_backlog_is_divided_in_proportion() -> None:
     assert share({"a": 5, "b": 0}, None) == {"a": 5, "b": 0}
     assert share({"a": 5, "b": 5}, 10) == {"a": 5, "b": 5}
     assert share({"a": 1000, "b": 500}, 30) == {"a": 20, "b": 10}

@@ -128,7 +128,7 @@ def test_spark_without_its_archives_is_said_to_lack_them(spark: SparkSession, tm
         ("SELECT n FROM events UNION ALL SELECT n FROM others", "every table or none; it does not read others"),
     ],
 )
-def test_what_needs_more_than_an_epoch_is_refused(query: str, says: str) -> None:
+def test_option_that_spans_epochs_is_refused(query: str, says: str) -> None:
     options = "connector = 'kafka', bootstrap_servers = 'none', topic = 'x', type = 'source', format = 'json'"
     tables = f"CREATE TABLE events (n BIGINT, t TEXT) WITH ({options}, source.reader = 'jvm');"
     tables += f"CREATE TABLE others (n BIGINT) WITH ({options});"

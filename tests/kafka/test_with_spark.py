@@ -69,7 +69,7 @@ def written(spec: RunSpec) -> list[int]:
     return [int(str(row["n"])) for row in read_rows(path)] if path.exists() else []
 
 
-def test_what_comes_after_the_start_is_read_also_when_it_comes_while_nothing_runs(
+def test_records_written_after_the_start_are_read_even_while_nothing_runs(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
     topic = broker.create_topic()

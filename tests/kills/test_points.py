@@ -26,7 +26,7 @@ def test_points_have_names_of_their_own_and_all_are_found() -> None:
     assert {name for name, count in names.items() if count > 1} == {"after_outcome"}
 
 
-def test_where_a_reason_names_tests_these_are_there() -> None:
+def test_tests_named_in_reasons_exist() -> None:
     tests = Path(__file__).parents[1]
     files = {tests.parent / file for why in LEFT_OUT.values() for file in re.findall(r"tests/\S+\.py", why)}
 
@@ -40,7 +40,7 @@ def test_every_request_is_killed_each_kill_stands_once_and_the_short_ones_are_so
     assert set(SHORT) <= set(map(str, KILLS))
 
 
-def test_what_builds_a_state_beside_the_old_one_is_killed_at_every_point_of_the_swap() -> None:
+def test_builder_of_a_new_state_is_killed_at_every_point_of_the_swap() -> None:
     swap = {"while_building", "before_swap", "after_swap_decision", "while_swapping", "after_swap"}
 
     for verb in ("restore", "rescale", "upgrade", "go-back", "rollback", "fork"):

@@ -64,7 +64,7 @@ def test_files_and_tables_are_named_by_where_they_are(sink: str, path: str, name
     assert (output.namespace, output.name) == name
 
 
-def test_what_is_read_and_looked_up_in_has_its_columns() -> None:
+def test_read_and_looked_up_tables_have_their_columns() -> None:
     columns = {
         dataset.facets.arroyo_table.table: [(field.name, field.type) for field in dataset.facets.columns.fields]
         for dataset in datasets().inputs

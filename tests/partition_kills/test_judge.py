@@ -50,7 +50,7 @@ def right() -> tuple[Told, Told]:
     return given, read
 
 
-def test_what_is_right_is_counted() -> None:
+def test_correct_deliveries_are_counted() -> None:
     given, read = right()
 
     counts = judge(given, read, OUTCOME)
@@ -120,7 +120,7 @@ def read_from_what_was_lost(given: Told, read: Told) -> None:
         (lambda given, read: without(given, read, "voided"), "closed twice"),
     ],
 )
-def test_what_is_wrong_is_found(fault: Callable[[Told, Told], None], word: str) -> None:
+def test_wrong_deliveries_are_found(fault: Callable[[Told, Told], None], word: str) -> None:
     given, read = deepcopy(right())
 
     fault(given, read)

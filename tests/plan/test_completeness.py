@@ -147,19 +147,19 @@ def test_rows_without_a_window_are_there_up_to_the_watermark_of_their_source() -
     assert complete_until([RowPath("a"), RowPath("b")], at("05:00:00"), marks) == Completeness(marks["a"], marks["a"])
 
 
-def test_what_comes_from_several_tables_is_as_far_as_the_slowest() -> None:
+def test_completeness_of_several_tables_is_that_of_the_slowest() -> None:
     paths = [RowPath("a", (Tumble(MINUTE),)), RowPath("b")]
 
     assert complete_until(paths, at("05:29:51"), {"b": at("05:10:30")}).until == at("05:10:30")
     assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Completeness(at("05:29:00"), at("05:29:51"))
 
 
-def test_nothing_is_known_before_every_source_has_a_watermark() -> None:
+def test_completeness_is_unknown_until_every_source_has_a_watermark() -> None:
     assert complete_until([RowPath("a"), RowPath("b")], None, {"a": at("05:10:00"), "b": None}) == Completeness()
     assert complete_until([RowPath("a", (Tumble(MINUTE),))], None, {"a": at("05:10:00")}) == Completeness()
 
 
-def test_of_sessions_only_the_output_time_is_known_until_all_have_ended() -> None:
+def test_only_the_output_time_of_sessions_is_known_until_all_have_ended() -> None:
     paths = [RowPath("a", (Tumble(MINUTE), Session(MINUTE))), RowPath("b")]
 
     assert complete_until(paths, at("05:29:51"), {"b": at("05:40:00")}) == Completeness(
@@ -226,7 +226,9 @@ def test_all_rows_before_it_are_in_closed_windows_and_none_is_promised_too_littl
 
 @settings(deadline=None)
 @given(TUMBLES | HOPS, st.integers(START, START + 60), st.integers(0, 30))
-def test_it_never_goes_back_while_the_watermark_does_not(window: ClosingWindow, settled: int, later: int) -> None:
+def test_completeness_never_decreases_while_the_watermark_does_not(
+    window: ClosingWindow, settled: int, later: int
+) -> None:
     assert closed_before(window, settled) <= closed_before(window, settled + later)
     assert closed_before(window, settled) <= settled
 

@@ -33,7 +33,7 @@ def test_windows_that_overlap_and_sessions_are_cut_anywhere(window: str) -> None
     assert cuts(f"SELECT {window} AS w, count(*) FROM t GROUP BY 1", MIDNIGHT) == 1
 
 
-def test_what_has_no_windows_is_never_cut() -> None:
+def test_query_without_windows_is_never_cut() -> None:
     assert cuts("SELECT k, count(*) FROM t GROUP BY k", HALF_PAST) == 0
     assert cuts("SELECT k FROM t", HALF_PAST) == 0
 

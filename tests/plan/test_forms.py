@@ -38,7 +38,7 @@ def test_a_form_is_what_the_aggregates_mean_in_their_order() -> None:
     assert len({*form_of(one)}) == 2
 
 
-def test_what_an_aggregate_takes_back_by_a_retelling_passes_the_conditions_above_it() -> None:
+def test_rows_retracted_by_a_re_emission_pass_the_conditions_above_it() -> None:
     counts = "SELECT user AS u, count(*) AS c FROM clicks GROUP BY user"
     chosen = f"SELECT u, c + 1 AS d FROM ({counts}) WHERE c > 3 AND u <> 'a';"
     script = SCRIPT.replace("SELECT user, count(*) AS c FROM clicks GROUP BY user;", chosen)

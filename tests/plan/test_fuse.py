@@ -103,11 +103,11 @@ def test_a_filter_moves_into_the_task_with_the_columns_that_only_it_reads(query:
         "1 = 0",
     ],
 )
-def test_what_may_fail_or_is_not_proven_equal_stays(condition: str) -> None:
+def test_condition_that_may_fail_or_is_not_proven_equal_is_not_pushed_down(condition: str) -> None:
     assert in_the_tasks(f"SELECT price FROM bids WHERE {condition}") == []
 
 
-def test_what_cannot_fail_stays_without_holding_others_back() -> None:
+def test_condition_that_is_not_pushed_down_does_not_hold_back_others() -> None:
     query = "SELECT price FROM bids WHERE channel ILIKE 'a%' AND price > 3"
 
     assert in_the_tasks(query) == ["Filter (price > 3), columns (price, channel)"]
@@ -126,7 +126,7 @@ def test_what_cannot_fail_stays_without_holding_others_back() -> None:
         "SELECT price FROM bids WHERE hot UNION ALL SELECT auction FROM bids WHERE length(channel) > 3",
     ],
 )
-def test_nothing_moves_past_what_may_fail_nor_into_a_table_of_which_all_is_read(query: str) -> None:
+def test_nothing_moves_past_a_failing_condition_or_into_a_fully_read_table(query: str) -> None:
     assert in_the_tasks(query) == []
     assert fused(query).running_parts == fused(query).parts
 
@@ -140,7 +140,7 @@ def test_the_sides_of_a_join_have_their_tests_moved_each_into_its_own_table() ->
     assert sorted(node.input.table for node in nodes) == ["asks", "bids"]
 
 
-def test_of_a_table_that_is_read_twice_the_task_leaves_out_what_neither_wants() -> None:
+def test_task_omits_rows_that_neither_reader_of_a_table_needs() -> None:
     query = "SELECT price FROM bids WHERE hot AND price > 3 UNION ALL SELECT auction FROM bids WHERE auction > 7"
 
     expected = "Filter ((hot and (price > 3)) or (auction > 7)), columns (auction, price, hot)"

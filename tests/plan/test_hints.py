@@ -51,7 +51,7 @@ def test_each_select_names_what_it_keeps_itself() -> None:
     assert ids(f"INSERT INTO changes WITH j AS ({joined}) SELECT user, count(*) FROM j GROUP BY 1")[1] == "both"
 
 
-def test_of_several_operators_of_a_select_the_one_nearest_to_its_rows_has_the_name() -> None:
+def test_name_hint_applies_to_the_operator_nearest_to_its_rows() -> None:
     groups = "SELECT /*+ id(visits) */ l.user, count(*) FROM clicks l JOIN orders r ON l.user = r.user GROUP BY 1"
 
     top, below = program(f"INSERT INTO changes {groups}").operators
@@ -102,7 +102,7 @@ def test_explain_shows_the_name(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "visits" in json.dumps(json.loads(capsys.readouterr().out))
 
 
-def test_what_is_read_of_others_keeps_its_own_name() -> None:
+def test_operator_of_a_subquery_keeps_its_own_name() -> None:
     pairs = f"({COUNTS}) AS l JOIN ({hinted(COUNTS.replace('GROUP', 'WHERE n > 3 GROUP'))}) AS r ON l.user = r.user"
 
     assert ids(f"INSERT INTO others SELECT l.user, l.c FROM {pairs}") == [*ids(TUMBLE), "visits"]

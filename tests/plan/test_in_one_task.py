@@ -57,7 +57,7 @@ def test_joins_within_windows_and_rankings_are_done_in_one(query: str) -> None:
         "JOIN side ON auction = key",
     ],
 )
-def test_what_is_not_known_there_is_left_to_spark(query: str) -> None:
+def test_unsupported_function_is_left_to_spark(query: str) -> None:
     assert not is_for_one_task(query)
 
 

@@ -36,12 +36,12 @@ def test_a_script_that_is_kept_must_refer_to_its_secrets(script: str, line: int)
 
 
 @pytest.mark.parametrize("password", ["{{ secret:SHOP }}", "{{secret:A}}-{{secret:B}}", "${secret:SHOP}"])
-def test_what_refers_to_secrets_may_be_kept(password: str) -> None:
+def test_option_that_refers_to_secrets_may_be_stored(password: str) -> None:
     assert plan_query(SCRIPT.format(password=password), []).fingerprint
     assert plan_query(CONNECTION.format(password=password), []).fingerprint
 
 
-def test_who_wants_to_keep_them_may() -> None:
+def test_literal_secret_may_be_stored_on_request() -> None:
     assert plan_query(SCRIPT.format(password="hunter2"), [], may_hold_secrets=True).fingerprint
 
 

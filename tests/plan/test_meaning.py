@@ -57,7 +57,7 @@ def test_comments_layout_and_names_in_between_mean_nothing(old: str, new: str) -
         ("type = 'source',", "type = 'source', bad_data = 'drop',"),
     ],
 )
-def test_what_a_run_would_do_otherwise_is_another_meaning(old: str, new: str) -> None:
+def test_setting_that_changes_a_run_changes_the_canonical_form(old: str, new: str) -> None:
     assert old in CLICKS
     assert meaning(CLICKS.replace(old, new)) != meaning(CLICKS)
 
@@ -76,7 +76,7 @@ def test_the_text_of_a_function_counts_and_its_comments_do_not() -> None:
     assert meaning(script, UDF) != meaning(script, HEADER + UDF)
 
 
-def test_what_a_connection_says_counts() -> None:
+def test_options_of_a_connection_are_part_of_the_canonical_form() -> None:
     connection = "CREATE CONNECTION broker WITH (connector = 'kafka', bootstrap_servers = '{}');"
     script = CLICKS.replace(
         "connector = 'kafka', bootstrap_servers = 'localhost:9092'", "connection_profile = 'broker'"

@@ -111,7 +111,7 @@ def test_window_key_and_source_are_what_it_is(before: str, after: str) -> None:
         (JOIN, JOIN.replace("FROM clicks", "FROM (SELECT * FROM clicks WHERE n > 3) clicks")),
     ],
 )
-def test_which_rows_come_to_it_is_said_apart(before: str, after: str) -> None:
+def test_input_rows_of_an_operator_are_described_separately(before: str, after: str) -> None:
     (old,), (new,) = operators(before), operators(after)
 
     assert old.id == new.id
@@ -133,7 +133,7 @@ def test_which_rows_come_to_it_is_said_apart(before: str, after: str) -> None:
         (TOP, TOP.replace("row_number", "rank")),
     ],
 )
-def test_what_it_keeps_is_said_column_by_column(before: str, after: str) -> None:
+def test_state_of_an_operator_is_described_by_column(before: str, after: str) -> None:
     (old,), (new,) = operators(before), operators(after)
 
     assert (old.id, old.rows) == (new.id, new.rows)
@@ -156,7 +156,7 @@ SUMS = "SELECT tumble('1 minute') AS w, user, sum(n) AS a, sum(n + 1) AS b FROM 
         (SUMS, f"SELECT a FROM ({SUMS}) WHERE b > 3", True),
     ],
 )
-def test_what_reads_a_window_says_in_which_order_spark_keeps_it(before: str, after: str, is_same: bool) -> None:
+def test_reader_of_a_window_describes_the_order_of_its_state(before: str, after: str, is_same: bool) -> None:
     (old,), (new,) = operators(before), operators(after)
 
     assert (old.id, old.rows) == (new.id, new.rows)
@@ -191,7 +191,7 @@ def test_the_time_to_live_is_no_part_of_it() -> None:
     assert all_of(COUNT) == all_of(f"SET updating_ttl = '2 hours'; {COUNT}")
 
 
-def test_what_stands_on_other_rows_of_an_operator_below_stands_on_other_rows() -> None:
+def test_operator_above_other_rows_has_other_rows() -> None:
     query = (
         "SELECT tumble('1 minute') AS w, count(*) FROM clicks JOIN orders ON clicks.user = orders.user {} GROUP BY 1"
     )

@@ -118,7 +118,7 @@ def test_updating_aggregates_that_keep_values_or_more_are_not(query: str) -> Non
     assert partials(query) == []
 
 
-def test_of_two_updating_aggregates_the_lower_one_is_merged() -> None:
+def test_lower_of_two_updating_aggregates_is_pre_aggregated() -> None:
     (merged,) = partials(
         "SELECT auction, max(n) AS m FROM (SELECT auction, price, count(*) AS n FROM bids GROUP BY auction, price) "
         "GROUP BY auction"
@@ -127,7 +127,7 @@ def test_of_two_updating_aggregates_the_lower_one_is_merged() -> None:
     assert merged.schema.names == ("auction", "price", "__rows")
 
 
-def test_of_sessions_it_is_bursts_that_are_merged() -> None:
+def test_sessions_are_pre_aggregated_by_bursts() -> None:
     (merged,) = partials(
         "SELECT auction % 7 AS k, session(INTERVAL '1 minute') AS w, max(price) AS m FROM bids WHERE hot GROUP BY k, w"
     )
@@ -158,7 +158,7 @@ def test_filters_and_projections_below_are_done_first() -> None:
     assert merged.schema.names == ("auction", "__rows", "__partial0")
 
 
-def test_of_different_values_the_pairs_with_the_key_are_merged() -> None:
+def test_distinct_values_are_pre_aggregated_with_their_key() -> None:
     (merged,) = partials(f"SELECT auction, {MINUTE} AS w, count(DISTINCT price) AS n FROM bids GROUP BY auction, w")
 
     assert merged.schema.names == ("auction", "price", "__rows")

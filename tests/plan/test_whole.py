@@ -55,7 +55,7 @@ def test_rows_that_need_not_meet_are_all_done_in_a_task(query: str, steps: int) 
         "FROM (SELECT price, tumble(INTERVAL '1 minute') AS w FROM bids GROUP BY 1, 2)",
     ],
 )
-def test_what_spark_has_to_do_a_part_of_is_left_to_it(query: str) -> None:
+def test_branch_that_partly_needs_spark_is_left_to_spark(query: str) -> None:
     assert whole(query) is None
 
 

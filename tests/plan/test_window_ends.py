@@ -54,5 +54,5 @@ def test_a_hop_that_is_no_multiple_of_its_step_ends_between_steps() -> None:
     assert ends_of(f"SELECT n FROM ({hop})") == (seconds(2, 1),)
 
 
-def test_what_has_no_windows_has_none_that_end() -> None:
+def test_query_without_windows_has_no_window_ends() -> None:
     assert ends_of("SELECT counter FROM ticks") is None

@@ -90,7 +90,7 @@ def test_a_deployment_alone_is_no_event(
     assert events_of(airflow_run, monkeypatch, deploying(wait_for=wait_for)) == {}
 
 
-def test_where_the_control_plane_does_not_say_what_is_written_there_is_no_event(
+def test_no_asset_event_without_tables_from_the_control_plane(
     plane: FakeControlPlane, airflow_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plane.add("orders", body={"query": "SELECT 1"}).become("Finished")

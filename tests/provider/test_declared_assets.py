@@ -98,7 +98,7 @@ def deploying(**arguments: Any) -> StreamingSqlOperator:
     return StreamingSqlOperator(**{**declaring, **arguments})
 
 
-def test_nothing_is_declared_unasked_since_airflow_fails_the_tasks_with_another_name_of_a_place() -> None:
+def test_no_asset_is_declared_by_default() -> None:
     task = StreamingSqlOperator(task_id="t", pipeline="counts", sql=SCRIPT)
 
     assert task.inlets == task.outlets == []
@@ -241,7 +241,7 @@ def test_a_gate_that_runs_has_only_what_it_was_given() -> None:
     assert [inlet.uri for inlet in gate.inlets] == [WRITES]
 
 
-def test_what_is_written_under_a_prefix_is_not_said_to_be_where_the_script_says() -> None:
+def test_output_under_a_prefix_has_no_declared_asset() -> None:
     again = StreamBackfillOperator(task_id="t", pipeline="counts", sql=SCRIPT, revision="2", declare_assets=True)
 
     assert deploying(into="again").outlets == again.outlets == []

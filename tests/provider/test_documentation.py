@@ -116,7 +116,7 @@ def test_each_has_a_page_that_says_what_it_takes(kind: Any) -> None:
             kind(task_id="t", **{name: True}, **dict.fromkeys(required, "x"))
 
 
-def test_what_is_beside_them_has_a_page_and_an_example() -> None:
+def test_every_public_class_has_a_page_and_an_example() -> None:
     for name in ("ArroyoNotifier", "streaming_sql_task", "streaming_dag", "temporary_pipeline"):
         assert "## Example" in documented_page(documented()[name]), name
 

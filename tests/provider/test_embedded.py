@@ -109,7 +109,7 @@ def test_connections_in_the_environment_stay_with_airflow(data_dir: Path, monkey
     assert "password" not in (data_dir / "starts").read_text()
 
 
-def test_one_that_does_not_come_up_is_reported_with_its_last_words(data_dir: Path) -> None:
+def test_failed_start_of_an_embedded_control_plane_is_reported_with_its_log(data_dir: Path) -> None:
     def broken(_: Path) -> Sequence[str]:
         return (sys.executable, "-c", "raise SystemExit('no room left')")
 
@@ -117,7 +117,7 @@ def test_one_that_does_not_come_up_is_reported_with_its_last_words(data_dir: Pat
         start_or_adopt(data_dir, command=broken)
 
 
-def test_one_that_is_too_slow_is_not_left_behind(data_dir: Path) -> None:
+def test_slow_embedded_control_plane_is_ended(data_dir: Path) -> None:
     def slow(_: Path) -> Sequence[str]:
         return (sys.executable, "-c", "import signal; signal.pause()")
 

@@ -63,13 +63,13 @@ def test_a_bound_holds_when_it_holds_at_each_look(commits: list[Commit], steady:
     assert least is (is_known and now >= bound and min(lags) >= bound - slack)
 
 
-def test_nothing_is_known_without_epochs() -> None:
+def test_lag_is_unknown_without_epochs() -> None:
     assert not is_within(LagBounds(at_most=seconds(5)), (), NOW)
     assert not is_within(LagBounds(at_most=seconds(5)), (Checkpoint(1, NOW), Checkpoint(2, None, watermark=NOW)), NOW)
 
 
 @pytest.mark.parametrize(("count", "is_enough"), [(MOST_EPOCHS, True), (MOST_EPOCHS - 1, False)])
-def test_as_many_epochs_as_can_be_asked_for_are_enough(count: int, is_enough: bool) -> None:
+def test_lag_is_known_from_the_largest_page_of_epochs(count: int, is_enough: bool) -> None:
     told = epochs(*((1, 0) for _ in range(count)))
 
     assert is_within(LagBounds(at_most=seconds(5), steady=seconds(60)), told, NOW) is is_enough

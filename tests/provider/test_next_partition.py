@@ -124,9 +124,7 @@ def test_a_try_that_dies_before_its_event_is_stored_is_done_again(plane: FakeCon
     assert feed.events[0].extra["delivery"] == lost["delivery"]
 
 
-def test_what_is_stored_is_acknowledged_by_the_run_behind_it_and_not_before(
-    plane: FakeControlPlane, feed: Feed
-) -> None:
+def test_stored_delivery_is_acknowledged_by_the_next_run(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 3)
 
     feed.take()
@@ -136,7 +134,7 @@ def test_what_is_stored_is_acknowledged_by_the_run_behind_it_and_not_before(
     assert (before, plane.consumers["hours"].acked) == (0, 1)
 
 
-def test_it_waits_for_an_hour_that_is_not_complete(plane: FakeControlPlane, feed: Feed) -> None:
+def test_operator_waits_for_an_incomplete_hour(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 0)
     feed.run.at_pause[3] = lambda: complete(plane, 1)
 
@@ -218,9 +216,7 @@ def test_events_of_others_on_the_same_asset_are_passed_over(plane: FakeControlPl
     assert feed.take()["sequence"] == 2
 
 
-def test_it_waits_while_airflow_cannot_list_events_since_a_run_of_theirs_is_queued(
-    plane: FakeControlPlane, feed: Feed
-) -> None:
+def test_operator_waits_while_airflow_cannot_list_events(plane: FakeControlPlane, feed: Feed) -> None:
     complete(plane, 2)
     feed.take()
     failed = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 500})

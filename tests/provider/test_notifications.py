@@ -237,7 +237,7 @@ def test_every_message_names_state_cause_and_page(plane: FakeControlPlane, messa
     assert "None" not in told.text
 
 
-def test_in_an_event_loop_it_tells_the_same(plane: FakeControlPlane) -> None:
+def test_notifier_sends_the_same_from_an_event_loop(plane: FakeControlPlane) -> None:
     behind(plane, 13)
     told = Telling()
 

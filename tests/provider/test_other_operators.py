@@ -36,7 +36,7 @@ def test_a_savepoint_is_waited_for_and_published(plane: FakeControlPlane, airflo
     assert airflow_run.pushed["savepoint_path"] == "/savepoints/sp_1"
 
 
-def test_one_of_several_mapped_ones_comes_back_to_its_own_savepoint(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_each_mapped_task_resumes_with_its_own_savepoint(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
     airflow_run.map_index = 1
     task = SavepointOperator(task_id="keep", pipeline="clicks", deferrable=True)

@@ -64,7 +64,7 @@ def visitor(server: FastAPI, role: str | None = "admin", name: str = "ann") -> T
     return client
 
 
-def test_who_has_logged_in_to_airflow_sees_the_page_and_its_pipelines(server: FastAPI, plane: FakeControlPlane) -> None:
+def test_logged_in_user_sees_the_page_and_its_pipelines(server: FastAPI, plane: FakeControlPlane) -> None:
     plane.add("clicks")
     browser = visitor(server)
 
@@ -91,9 +91,7 @@ def test_a_change_reaches_the_control_plane_with_its_body(server: FastAPI, plane
     assert asked.body == {"stop": "graceful"}
 
 
-def test_who_has_not_logged_in_is_sent_to_airflows_login_and_a_script_is_refused(
-    server: FastAPI, plane: FakeControlPlane
-) -> None:
+def test_user_without_login_is_redirected_and_a_script_is_refused(server: FastAPI, plane: FakeControlPlane) -> None:
     stranger = visitor(server, role=None)
 
     page = stranger.get("/arroyo/arroyo_default/pipelines/clicks")
@@ -109,7 +107,7 @@ def test_who_has_not_logged_in_is_sent_to_airflows_login_and_a_script_is_refused
 
 
 @pytest.mark.parametrize("role", ["viewer", "user"])
-def test_who_may_not_see_the_connection_sees_nothing_of_its_control_plane(
+def test_user_without_access_to_the_connection_sees_nothing(
     server: FastAPI, plane: FakeControlPlane, role: str
 ) -> None:
     browser = visitor(server, role)
@@ -122,7 +120,7 @@ def test_who_may_not_see_the_connection_sees_nothing_of_its_control_plane(
     assert plane.requests == []
 
 
-def test_who_may_only_see_the_connection_looks_and_changes_nothing(
+def test_user_with_read_access_cannot_change_anything(
     server: FastAPI, plane: FakeControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plane.add("clicks")
@@ -482,7 +480,7 @@ def test_a_stream_ends_after_a_while_so_that_who_listens_is_asked_again(
     assert events.left.wait(60)
 
 
-def test_what_the_settings_show_is_passed_on_and_what_they_may_not_do_is_not() -> None:
+def test_proxied_page_gets_only_allowed_responses_and_actions() -> None:
     assert right_for("GET", "savepoint-schedules") is right_for("GET", "storage") is Right.LOOK
     assert right_for("PUT", "pipelines/clicks/savepoint-schedule") is Right.CHANGE
     for method, path in (

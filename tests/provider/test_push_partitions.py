@@ -30,7 +30,7 @@ def task(**changed: Any) -> PushPartitionsOperator:
     return PushPartitionsOperator(**{**parts, **changed})
 
 
-def test_it_asks_for_events_of_the_asset_and_ends(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_operator_requests_asset_events_and_ends(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("orders")
     login = {"username": "arroyo", "password_secret": "AIRFLOW"}
 

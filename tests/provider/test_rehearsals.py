@@ -53,7 +53,7 @@ def test_differing_rows_fail_the_task_once_and_are_returned_nevertheless(
     assert airflow_run.pushed["rehearsal"]["differs"]
 
 
-def test_one_of_several_mapped_ones_comes_back_to_its_own_rehearsal(clicks: FakePipeline, airflow_run: Run) -> None:
+def test_each_mapped_task_resumes_with_its_own_rehearsal(clicks: FakePipeline, airflow_run: Run) -> None:
     airflow_run.map_index = 1
 
     assert airflow_run.execute(rehearsing(deferrable=True))["rehearsal_id"] == "reh_1"

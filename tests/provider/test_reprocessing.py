@@ -54,7 +54,7 @@ def test_other_values_are_accepted_with_the_hand_over(plane: FakeControlPlane, a
 
 
 @both
-def test_one_that_is_given_up_fails_the_task_with_the_reason(
+def test_abandoned_take_over_fails_the_task_with_the_reason(
     plane: FakeControlPlane, airflow_run: Run, deferrable: bool
 ) -> None:
     plane.add("clicks")

@@ -52,7 +52,7 @@ def test_without_secrets_the_request_says_nothing_of_them(plane: FakeControlPlan
     assert "secrets" not in plane.matching_requests("PUT")[0].body
 
 
-def test_nothing_that_airflow_keeps_or_logs_has_a_secret(
+def test_airflow_neither_stores_nor_logs_a_secret(
     plane: FakeControlPlane, airflow_run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -75,7 +75,7 @@ def test_a_pipeline_that_has_passed_and_was_taken_back_is_waited_for_again(
 
 
 @pytest.mark.parametrize(("need", "asked"), [("all", 4 + 4), ("any", 4)])
-def test_one_that_is_taken_back_before_it_is_certified_does_not_count(
+def test_gate_that_closes_before_it_is_certified_does_not_count(
     plane: FakeControlPlane, airflow_run: Run, need: str, asked: int
 ) -> None:
     plane.add("clicks", watermarks=deque([FIVE, FOUR, FIVE]), certifies=True)
@@ -101,7 +101,7 @@ def test_only_a_gate_that_opens_is_certified(plane: FakeControlPlane, airflow_ru
 
 
 @both
-def test_one_that_fails_fails_the_gate_of_all_and_not_that_of_any(
+def test_failed_pipeline_fails_a_gate_of_all_but_not_of_any(
     plane: FakeControlPlane, airflow_run: Run, deferrable: bool
 ) -> None:
     plane.add("clicks", failure=("data.bad", "line 3")).become("Failed")
@@ -154,7 +154,7 @@ def test_an_entry_names_its_table_and_the_others_have_that_of_the_sensor(
     assert tables == ["late", "hours", "hours"] * 2
 
 
-def test_one_pipeline_may_name_its_table_too(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_single_pipeline_may_name_its_table(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))
 
     result = airflow_run.execute(gate(pipeline="clicks/hours"))
@@ -164,7 +164,7 @@ def test_one_pipeline_may_name_its_table_too(plane: FakeControlPlane, airflow_ru
     assert airflow_run.pushed[URL_KEY] == f"{plane.url}/#/pipelines/clicks"
 
 
-def test_it_needs_no_worker_either(plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer) -> None:
+def test_gate_of_several_needs_no_worker(plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))
     plane.add("orders_of_a_run", watermarks=deque([FIVE]))
 
@@ -192,7 +192,7 @@ def test_a_pipeline_that_does_not_exist_fails_the_gate_of_any_too(plane: FakeCon
         airflow_run.execute(gate("clicks", "nothing", need="any"))
 
 
-def test_it_needs_all_or_any() -> None:
+def test_gate_of_several_accepts_only_all_or_any() -> None:
     with pytest.raises(ValueError, match="need is all or any, not 'most'"):
         gate("clicks", need="most")
 

@@ -292,7 +292,7 @@ def test_airflow_keeps_the_end_of_the_try_before_where_a_triggerer_ends_a_task()
     assert ends.duration == -HOUR.total_seconds()
 
 
-def test_where_nobody_wants_a_result_nothing_is_stored_until_the_end_and_the_link_then(
+def test_without_xcom_only_the_link_is_stored_at_the_end(
     plane: FakeControlPlane, airflow_run: Run, triggerer: Triggerer
 ) -> None:
     plane.add("clicks", watermarks=deque([FIVE]))

@@ -48,7 +48,9 @@ def trial() -> DAG:
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_one_that_runs_is_stopped_and_deleted(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
+def test_running_temporary_pipeline_is_stopped_and_deleted(
+    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
+) -> None:
     plane.add("clicks")
 
     assert airflow_run.execute(delete(deferrable=deferrable)) == {"pipeline_id": "pl_1", "deleted": True}
@@ -57,7 +59,7 @@ def test_one_that_runs_is_stopped_and_deleted(plane: FakeControlPlane, airflow_r
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_one_that_fails_while_it_stops_is_deleted_too(
+def test_temporary_pipeline_that_fails_while_stopping_is_deleted(
     plane: FakeControlPlane, airflow_run: Run, deferrable: bool
 ) -> None:
     plane.add("clicks", failure=("data.bad_record", "no number"), failure_cause="mistake")
@@ -66,7 +68,7 @@ def test_one_that_fails_while_it_stops_is_deleted_too(
     assert airflow_run.execute(delete(deferrable=deferrable))["deleted"]
 
 
-def test_one_that_is_gone_already_ends_the_task_well_and_so_does_a_retry(
+def test_cleanup_of_a_missing_temporary_pipeline_succeeds_and_so_does_its_retry(
     plane: FakeControlPlane, airflow_run: Run
 ) -> None:
     plane.add("clicks").become("Stopped")
@@ -108,7 +110,7 @@ def test_savepoints_are_not_deleted_unless_they_may_go(plane: FakeControlPlane, 
     assert [request.query for request in plane.matching_requests("DELETE")] == [{"with_savepoints": "true"}, {}]
 
 
-def test_one_that_does_not_stop_is_not_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
+def test_temporary_pipeline_that_does_not_stop_is_not_deleted(plane: FakeControlPlane, airflow_run: Run) -> None:
     plane.add("clicks")
     plane.on_patch = lambda pipeline, _: pipeline.become("Stopping")
 

@@ -86,7 +86,7 @@ def test_without_the_engine_the_error_names_what_to_install(monkeypatch: pytest.
         run_pipeline(SELECT, {"a": []})
 
 
-def test_nothing_is_started_for_a_count_that_is_none() -> None:
+def test_invalid_row_count_starts_nothing() -> None:
     with pytest.raises(ValueError, match=r"^rows_per_epoch has to be 1 or more, and is 0$"):
         run_pipeline("SELECT 1", {}, rows_per_epoch=0)
     with pytest.raises(ValueError, match=r"^parallelism has to be 1 or more, and is -1$"):

@@ -135,7 +135,7 @@ def test_an_older_airflow_waits_for_a_person_in_the_triggerer(
     assert waiting.trigger.serialize()[0] == "airflow.providers.standard.triggers.hitl.HITLTrigger"
 
 
-def test_nobody_is_asked_where_no_answer_can_be_waited_for(
+def test_approval_is_refused_where_no_response_is_possible(
     plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(exceptions, "TaskAwaitingInput", raising=False)
@@ -171,7 +171,7 @@ def test_the_plan_that_was_approved_is_the_result(
 
 
 @pytest.mark.parametrize("make", [lambda: planning(on_loss="approve"), deploying], ids=["plan", "deploy"])
-def test_one_of_several_mapped_ones_knows_the_plan_that_was_approved_for_it(
+def test_each_mapped_task_uses_its_own_approved_plan(
     plane: FakeControlPlane, airflow_run: Run, questions: list[dict[str, Any]], make: Callable[[], Any]
 ) -> None:
     plane.add("clicks").plan = LOSES

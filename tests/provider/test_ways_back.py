@@ -44,9 +44,7 @@ def test_a_rollback_is_waited_for_and_says_what_stays_ahead(
 
 
 @both
-def test_one_of_several_mapped_ones_says_its_own_way_back(
-    plane: FakeControlPlane, airflow_run: Run, deferrable: bool
-) -> None:
+def test_each_mapped_task_reports_its_own_rollback(plane: FakeControlPlane, airflow_run: Run, deferrable: bool) -> None:
     plane.add("clicks").version = 2
     airflow_run.map_index = 1
 

@@ -158,7 +158,7 @@ def test_watching_a_bucket_is_refused_before_the_run() -> None:
         compile_script(script)
 
 
-def test_how_a_bucket_is_reached_is_not_in_the_fingerprint_and_a_path_is_as_before() -> None:
+def test_fingerprint_excludes_the_bucket_connection() -> None:
     def fingerprint(path: str, more: str = "") -> str:
         return compile_script(
             f"CREATE TABLE t (n BIGINT) WITH (connector = 'filesystem', type = 'source', path = '{path}', "

@@ -235,7 +235,7 @@ def test_a_bucket_that_cannot_be_written_is_named(
         (404, "NoSuchBucket", Cause.MISTAKE),
     ],
 )
-def test_what_a_server_answers_is_an_outage_or_a_mistake(status: int, answer: str, cause: Cause) -> None:
+def test_errors_of_a_server_are_outages_or_mistakes(status: int, answer: str, cause: Cause) -> None:
     response: Any = {"Error": {"Code": answer}, "ResponseMetadata": {"HTTPStatusCode": status}}
 
     with pytest.raises(EngineError) as raised, errors_explained(Prefix("bucket", "a")):

@@ -59,7 +59,7 @@ def test_a_savepoint_goes_to_a_bucket_and_comes_back(
     assert "hidden" not in caplog.text
 
 
-def test_what_an_earlier_export_has_is_copied_by_the_server(
+def test_files_of_an_earlier_export_are_copied_by_the_server(
     saved: Path, place: Place, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export_savepoint(saved, place)
@@ -77,7 +77,7 @@ def test_what_an_earlier_export_has_is_copied_by_the_server(
     assert import_savepoint(later, tmp_path / "state", "sp_3", lambda *_: None, "imported").files == done.manifest.files
 
 
-def test_nothing_is_shared_with_another_kind_of_place(saved: Path, place: Place, tmp_path: Path) -> None:
+def test_exports_to_different_kinds_of_location_share_no_files(saved: Path, place: Place, tmp_path: Path) -> None:
     base = Directory(tmp_path / "here")
     export_savepoint(saved, base)
 
@@ -85,7 +85,7 @@ def test_nothing_is_shared_with_another_kind_of_place(saved: Path, place: Place,
     assert export_savepoint(saved, Directory(tmp_path / "there"), base=place).shared == 0
 
 
-def test_what_was_changed_in_the_bucket_is_not_imported(
+def test_savepoint_changed_in_the_bucket_is_not_imported(
     saved: Path, place: Place, store: Store, tmp_path: Path
 ) -> None:
     export_savepoint(saved, place)

@@ -75,7 +75,7 @@ def test_the_state_is_in_the_bucket_and_nowhere_else(spark: SparkSession, bucket
     assert local_files(tmp_path) == []
 
 
-def test_it_moves_to_the_bucket_and_to_another_and_back(spark: SparkSession, bucket: Store, tmp_path: Path) -> None:
+def test_state_moves_to_a_bucket_to_another_and_back(spark: SparkSession, bucket: Store, tmp_path: Path) -> None:
     paths = StatePaths(tmp_path / "state")
 
     assert play(spark, spec_of(tmp_path, None), stop_after=2)[0] == "stopped"
@@ -127,7 +127,7 @@ def test_a_savepoint_is_complete_without_the_bucket(spark: SparkSession, bucket:
     assert is_whole(tmp_path)
 
 
-def test_it_is_laid_out_for_another_number_of_tasks(spark: SparkSession, bucket: Store, tmp_path: Path) -> None:
+def test_state_in_a_bucket_is_rescaled(spark: SparkSession, bucket: Store, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, bucket)
     assert play(spark, spec, stop_after=3)[0] == "stopped"
 

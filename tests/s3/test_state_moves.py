@@ -258,7 +258,7 @@ def test_a_move_to_another_control_plane_takes_the_state_along(
     assert begun_prefixes(arrived) == ()
 
 
-def test_what_a_deleted_state_has_in_a_bucket_is_deleted(paths: StatePaths, bucket: Store) -> None:
+def test_objects_of_a_deleted_state_are_deleted(paths: StatePaths, bucket: Store) -> None:
     state_prefix(paths, url_of(bucket))
 
     delete_prefixes(paths)
@@ -284,7 +284,7 @@ def spec_of(paths: StatePaths, **others: Any) -> RunSpec:
 
 
 @pytest.mark.parametrize("text", ["s3://bucket", "/disk", "file:///disk", "gs://bucket/jobs", "s3://"])
-def test_what_is_no_prefix_of_a_bucket_is_refused(text: str) -> None:
+def test_invalid_bucket_prefix_is_refused(text: str) -> None:
     with pytest.raises(SettingError, match="state_url"):
         read_state_url(text)
 

@@ -36,7 +36,7 @@ def url_of(bucket: Store) -> str:
     return f"s3://{bucket.bucket}/jobs/1"
 
 
-def test_of_two_runs_that_claim_a_prefix_at_once_one_goes_on(bucket: Store) -> None:
+def test_only_one_of_two_simultaneous_claims_of_a_prefix_succeeds(bucket: Store) -> None:
     both, ends = Barrier(2), Counter[tuple[str, ...]]()
 
     def race(url: str) -> PrefixOwner | str:

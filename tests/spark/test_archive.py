@@ -56,7 +56,7 @@ def test_two_that_start_at_once_do_not_both_make_it(java: Java, jars: Path, tmp_
     existing(first).handed_over()
 
 
-def test_one_that_was_cut_short_is_made_again(java: Java, jars: Path, tmp_path: Path) -> None:
+def test_truncated_archive_is_created_again(java: Java, jars: Path, tmp_path: Path) -> None:
     write_archive(find_archive(java, (jars,), tmp_path), CUT_SHORT)
 
     again = existing(find_archive(java, (jars,), tmp_path))

@@ -43,7 +43,7 @@ def test_master_alone_is_enough() -> None:
     assert "spark.local.dir" not in found
 
 
-def test_what_is_asked_for_is_what_spark_gets() -> None:
+def test_cluster_settings_are_passed_to_spark() -> None:
     found = conf(
         driver_host="driver.example",
         driver_bind_address="0.0.0.0",

@@ -50,7 +50,7 @@ def test_windows_that_go_nowhere_as_they_are_are_not_kept_for_a_second_look(
     assert sum(report.state_changes for report in reports) > 0
 
 
-def test_what_is_joined_only_to_go_nowhere_is_joined(spark: SparkSession, tmp_path: Path) -> None:
+def test_join_without_a_sink_is_computed(spark: SparkSession, tmp_path: Path) -> None:
     sql = f"{TICKS} INSERT INTO nowhere SELECT a.n / (b.n - 10) AS n {JOINED};"
 
     with pytest.raises(EngineError, match="zero"):

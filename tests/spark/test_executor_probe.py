@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_one_disk_is_seen_from_both_sides(folder: Path) -> None:
+def test_shared_disk_is_detected(folder: Path) -> None:
     refuse_other_disks(folder, [look_around(folder, (), number) for number in range(3)])
 
 
@@ -110,7 +110,7 @@ def test_an_executor_like_the_driver_is_fit() -> None:
     assert answer.package_fault is None
 
 
-def test_what_functions_of_users_need_is_looked_for_on_executors() -> None:
+def test_packages_of_user_functions_are_checked_on_executors() -> None:
     file = UdfFile("f.py", '# /// script\n# dependencies = ["not-there-xyz"]\n# ///\n')
 
     with pytest.raises(ExecutorUnfitError, match=r"f\.py needs not-there-xyz, which is not installed"):

@@ -50,7 +50,7 @@ def told(play: subprocess.CompletedProcess[str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("arguments", [("exit", "0"), ("exit", "3"), ("fail", "so"), ("kill",), ("exit", "0", "", " ")])
-def test_it_is_what_python_is(forks: ForkServer, arguments: tuple[str, ...]) -> None:
+def test_forked_process_is_python(forks: ForkServer, arguments: tuple[str, ...]) -> None:
     by_python = play(sys.executable, "-m", MODULE, *arguments, text="read\n")
     by_program = play(forks.python, "-m", MODULE, *arguments, text="read\n")
 
@@ -59,7 +59,7 @@ def test_it_is_what_python_is(forks: ForkServer, arguments: tuple[str, ...]) -> 
     assert by_program.stderr.splitlines()[-1:] == by_python.stderr.splitlines()[-1:]
 
 
-def test_it_has_imported_already(forks: ForkServer) -> None:
+def test_forked_process_has_imported_its_modules(forks: ForkServer) -> None:
     asked = "import sys, runpy; print('engine.spark.read.reading' in sys.modules)"
     assert play(sys.executable, "-c", asked).stdout == "False\n"
 
@@ -93,7 +93,7 @@ def seen(forks: ForkServer, number: int) -> str:
     return f"{status}\nserver: {forks.process.poll()}\n{(forks.python.parent / 'noise').read_text()}"
 
 
-def test_it_says_what_it_is_there_for(forks: ForkServer) -> None:
+def test_forked_process_has_a_title(forks: ForkServer) -> None:
     program, number = waiting(forks)
 
     assert Path(f"/proc/{number}/comm").read_text() == "forked_program\n"
@@ -110,7 +110,7 @@ def is_alive(number: int) -> bool:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_who_ends_the_program_ends_the_process(forks: ForkServer, how: signal.Signals) -> None:
+def test_exit_of_the_program_ends_the_process(forks: ForkServer, how: signal.Signals) -> None:
     program, number = waiting(forks)
     other, number_of_other = waiting(forks)
 
@@ -186,7 +186,7 @@ def requested(connection: socket.socket) -> None:
     connection.sendall(text)
 
 
-def test_nothing_is_forked_for_who_has_lost_patience() -> None:
+def test_no_process_is_forked_after_the_deadline() -> None:
     ours, its = socket.socketpair()
     with ours, its:
         requested(its)

@@ -76,7 +76,7 @@ def test_the_same_command_goes_on_with_its_state() -> None:
         ("SELECT tumble(INTERVAL '1 hour'), count(*) FROM clicks GROUP BY 1", backfill(HALF_PAST), {}, "cuts through"),
     ],
 )
-def test_what_would_be_other_rows_is_refused(
+def test_backfill_option_that_changes_rows_is_refused(
     query: str, of: Backfill, begun: Mapping[str, BegunTable], complaint: str
 ) -> None:
     with pytest.raises(BackfillError, match=complaint):

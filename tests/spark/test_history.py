@@ -73,7 +73,7 @@ def epochs(of: EndingSource, folder: Path, history: History, candidate: int = 15
 
 
 @pytest.mark.parametrize("moving", [False, True])
-def test_it_ends_where_the_source_ended_when_it_began(moving: bool, tmp_path: Path) -> None:
+def test_backfill_ends_at_the_end_of_the_source_at_its_start(moving: bool, tmp_path: Path) -> None:
     of = source({"a": 10, "b": 4}, 6, moving=moving)
     first = planner(of, tmp_path, BOUNDED).next(planner(of, tmp_path, BOUNDED).first())
     of.ends = {"a": 50, "b": 60, "later": 7}
@@ -87,7 +87,7 @@ def test_it_ends_where_the_source_ended_when_it_began(moving: bool, tmp_path: Pa
     assert offset.promise == END_OF_TIME
 
 
-def test_nothing_of_it_is_late(tmp_path: Path) -> None:
+def test_backfill_has_no_late_rows(tmp_path: Path) -> None:
     *before, last = epochs(source({"a": 10, "b": 4}, 3), tmp_path, BOUNDED)
 
     assert len(before) > 1
@@ -95,7 +95,7 @@ def test_nothing_of_it_is_late(tmp_path: Path) -> None:
     assert [offset.is_end for offset in (*before, last)] == [False] * len(before) + [True]
 
 
-def test_what_comes_behind_it_is_read_on_from_the_same_place(tmp_path: Path) -> None:
+def test_rows_after_the_backfill_are_read_from_the_same_position(tmp_path: Path) -> None:
     of = source({"a": 10, "b": 4}, moving=True)
     plan = planner(of, tmp_path, GOES_ON)
     begin = plan.next(plan.first())
@@ -131,7 +131,7 @@ def test_history_without_rows_is_over_at_once(tmp_path: Path) -> None:
     assert (begin.history, over.history) == (replace(GOES_ON, ends={"a": 0}), replace(GOES_ON, is_over=True))
 
 
-def test_it_ends_at_offsets_that_are_named(tmp_path: Path) -> None:
+def test_backfill_ends_at_given_offsets(tmp_path: Path) -> None:
     last = epochs(source({"a": 10, "b": 4}), tmp_path, History(stop=(("a", 7), ("b", 0))))[-1]
 
     assert (last.positions, last.is_end) == ({"a": 7, "b": 0}, True)
@@ -169,7 +169,7 @@ def test_a_graceful_stop_closes_nothing_of_history_that_is_not_read(tmp_path: Pa
     assert plan.next(read) is read
 
 
-def test_nothing_follows_the_end_of_a_source_that_ends_by_itself(tmp_path: Path) -> None:
+def test_bounded_source_has_nothing_after_its_backfill(tmp_path: Path) -> None:
     of = source({"a": 10})
     of.bounded = True
 

@@ -86,7 +86,7 @@ def test_an_offset_of_an_earlier_version_names_the_source() -> None:
     assert (old.source, old.partition, old.since) == ("clicks", None, None)
 
 
-def test_who_holds_is_the_slowest_active_partition() -> None:
+def test_slowest_active_partition_holds_the_watermark() -> None:
     before = Marks({"a": 50, "b": 40, "c": None}, None)
 
     assert advance(before, {}, finished=(), idle=()).holder == "c"

@@ -54,7 +54,7 @@ def test_without_any_java_the_one_that_pip_brought_is_used() -> None:
     assert java.major >= 25
 
 
-def test_with_no_java_at_all_the_error_says_what_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_java_lists_the_searched_locations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_java(tmp_path / "home", "11.0.1")
     monkeypatch.setattr(java, "PACKAGE", "a_package_that_is_not_there")
 

@@ -33,7 +33,7 @@ print("pandas" in sys.modules)
 
 
 @pytest.mark.spark
-def test_it_is_what_spark_does(spark: SparkSession) -> None:
+def test_result_equals_map_in_arrow_of_spark(spark: SparkSession) -> None:
     def twice(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
 

@@ -64,7 +64,7 @@ def test_the_rows_come_first_and_then_the_watermark_and_then_nothing(tmp_path: P
     assert plan.next(closed) is closed
 
 
-def test_what_the_last_rows_of_the_original_have_shown_closes_windows_of_a_silent_topic_after_the_hand_over(
+def test_last_rows_of_the_original_close_windows_of_a_silent_topic_after_the_hand_over(
     tmp_path: Path,
 ) -> None:
     original, notes_of_copy = tmp_path / "orders", tmp_path / "again"
@@ -116,7 +116,7 @@ def test_a_restart_says_once_more_where_it_is_and_reads_nothing(tmp_path: Path) 
     assert plan.next(said) is said
 
 
-def test_what_only_the_original_has_seen_begins_and_what_only_the_copy_has_seen_waits(tmp_path: Path) -> None:
+def test_source_seen_only_by_the_original_begins_and_one_seen_only_by_the_copy_waits(tmp_path: Path) -> None:
     source = CountedAndMoving({"a": 90, "b": 300, "c": 50})
     plan = planner(source, tmp_path, at({"a": 30, "b": 120}, 500))
 
@@ -147,7 +147,7 @@ def test_a_table_that_is_read_in_two_places_comes_to_where_the_further_one_is(tm
         assert len(epochs) <= 3
 
 
-def test_who_was_asked_to_come_somewhere_has_come_once_nothing_more_is_planned(tmp_path: Path) -> None:
+def test_rendezvous_is_reached_once_nothing_more_is_planned(tmp_path: Path) -> None:
     sources = {"t": Counted({})}
     there, before = at({"a": 30}, 500), at({"a": 28}, 400)
 
@@ -164,7 +164,7 @@ def test_who_was_asked_to_come_somewhere_has_come_once_nothing_more_is_planned(t
     assert not has_come(there, at({"a": 30}, 501))
 
 
-def test_who_is_ahead_or_has_closed_more_is_not_behind() -> None:
+def test_pipeline_with_more_offsets_or_closed_windows_is_not_behind() -> None:
     source = {"t": Counted({})}
     there = [at({"a": 30, "b": 12}, 500)]
 
@@ -178,7 +178,7 @@ def test_who_is_ahead_or_has_closed_more_is_not_behind() -> None:
     assert hand_over.by_table([*there, at({"a": 29, "b": 12}, 500)]) is None
 
 
-def test_those_have_met_who_have_read_the_same_and_closed_the_same() -> None:
+def test_rendezvous_needs_equal_offsets_and_equal_closed_windows() -> None:
     source = {"t": Counted({})}
     there = [at({"a": 30}, 500)]
 
@@ -207,7 +207,7 @@ def test_a_window_with_rows_that_the_copy_has_left_out_is_open_until_every_table
     assert not standing(replace(at({"a": 30}, None), moved={"a": 1})).has_closed(noon)
 
 
-def test_where_to_meet_is_said_in_the_state_and_taken_back(tmp_path: Path) -> None:
+def test_rendezvous_is_stored_in_the_state_and_removed(tmp_path: Path) -> None:
     there = at({"a": 30}, 500)
 
     hand_over.ask(tmp_path, {"t": there})

@@ -41,7 +41,7 @@ def test_without_windows_an_epoch_settles_what_its_slowest_source_promises(
 
 
 @pytest.mark.parametrize(("windows", "is_last"), [(9_000, False), (END_OF_TIME, True)])
-def test_with_windows_an_epoch_settles_those_that_it_closes(windows: int, is_last: bool, tmp_path: Path) -> None:
+def test_epoch_with_windows_settles_those_that_it_closes(windows: int, is_last: bool, tmp_path: Path) -> None:
     plan(tmp_path, windows, source(8_000, is_end=True))
 
     assert read_settled(tmp_path, 3, closes_windows=True) == Settled(windows, is_last)

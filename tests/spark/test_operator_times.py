@@ -129,7 +129,7 @@ def test_a_table_that_is_read_twice_has_the_time_of_both() -> None:
     ("text", "operators", "tables"),
     [("", ("tumble-1",), ("orders",)), (WINDOW, ("tumble-1", "tumble-2"), ("orders", "clicks"))],
 )
-def test_what_does_not_match_the_plan_is_unknown(
+def test_metrics_that_do_not_match_the_plan_are_unknown(
     text: str, operators: tuple[str, ...], tables: tuple[str, ...]
 ) -> None:
     assert reader(*operators, tables=tables).read(text) == PlanWork()

@@ -86,7 +86,7 @@ def offset(**changes: Any) -> Offset:
         (offset(moved={}, is_by_clock=True), 0, None, False),
     ],
 )
-def test_what_an_epoch_has_left_to_do_waits_for_no_linger(
+def test_epoch_with_remaining_work_is_followed_without_a_pause(
     end: Offset, rows: int, max_rows: int | None, goes_on: bool
 ) -> None:
     assert leaves_work([end], [end], {"t": ReadSlices(rows)}, max_rows) is goes_on
@@ -133,7 +133,7 @@ def test_the_first_look_is_at_once_and_idle_ones_are_a_linger_apart(tmp_path: Pa
     assert instants == pytest.approx([100.0, 100.25, 100.5])
 
 
-def test_in_a_silence_looks_are_further_apart(tmp_path: Path) -> None:
+def test_polls_are_less_frequent_during_a_silence(tmp_path: Path) -> None:
     clock, file = Clock(), PaceFile(tmp_path)
     planner = waiting(tmp_path, clock)
     for _ in range(40):
@@ -279,7 +279,7 @@ def test_neighbours_that_are_long_gone_leave_nothing(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["new"]
 
 
-def test_where_neighbours_cannot_be_seen_there_are_none(tmp_path: Path) -> None:
+def test_pace_without_readable_neighbours_ignores_them(tmp_path: Path) -> None:
     (tmp_path / "running").write_text("no directory")
 
     assert Neighbours(tmp_path / "running", "a", processors=4).look(millis(200)) == Machine(4)

@@ -73,7 +73,7 @@ class MovingSource(FakeSource):
         return {name: 100 * len(self.begins) for name in partitions}
 
 
-def test_where_a_moving_source_begins_is_written_down_before_it_is_read(tmp_path: Path) -> None:
+def test_start_of_a_moving_source_is_stored_before_it_is_read(tmp_path: Path) -> None:
     source = MovingSource({"a": 150})
     plan = planner(source, tmp_path)
 
@@ -159,7 +159,7 @@ def test_the_end_of_a_bounded_input_ends_time(tmp_path: Path) -> None:
     assert plan.next(end) is end
 
 
-def test_nothing_new_means_the_same_offset(tmp_path: Path) -> None:
+def test_offset_is_unchanged_without_new_rows(tmp_path: Path) -> None:
     source = FakeSource({"a": 10})
     plan = planner(source, tmp_path)
     offset = plan.next(plan.first())
@@ -233,7 +233,7 @@ def test_an_idle_source_follows_in_a_drain_what_the_others_say_then(tmp_path: Pa
     assert draining(plan, folder).next(offset).watermark == 900
 
 
-def test_where_a_moving_source_begins_is_written_down_in_a_drain_too(tmp_path: Path) -> None:
+def test_start_of_a_moving_source_is_stored_in_a_drain(tmp_path: Path) -> None:
     source = MovingSource({"a": 150})
     plan = draining(planner(source, tmp_path), tmp_path)
 
@@ -356,7 +356,7 @@ def test_marks_never_go_back() -> None:
     assert after == Marks({"a": 50}, 50, holder="a")
 
 
-def test_who_follows_nobody_stays() -> None:
+def test_planner_without_a_leader_stays() -> None:
     assert follow(5, []) == 5
     assert follow(5, [None, 9]) == 5
 

@@ -217,7 +217,9 @@ def test_a_cast_that_does_not_fit_fails_or_gives_null_when_lenient(
 
 
 @pytest.mark.parametrize(("name", "arguments"), FAILING, ids=str)
-def test_what_has_no_answer_fails(spark: SparkSession, name: str, arguments: tuple[Value | Expr, ...]) -> None:
+def test_computation_without_a_result_fails(
+    spark: SparkSession, name: str, arguments: tuple[Value | Expr, ...]
+) -> None:
     expr = call(name, [value if isinstance(value, Literal | Cast) else literal(value) for value in arguments])
 
     assert expr is not None

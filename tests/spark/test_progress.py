@@ -129,7 +129,7 @@ def two_tables(*, counts_state: bool = False) -> EpochReport:
     )
 
 
-def test_what_was_done_with_each_table_is_told_apart() -> None:
+def test_sink_results_are_reported_by_table() -> None:
     assert two_tables().tables == {
         "clicks": TableFigures(rows_in=10, late_rows=4, dropped_rows=4, dead_letters=4),
         "copy": TableFigures(rows_out=8),

@@ -21,7 +21,7 @@ from tests.connectors.tables import source, table
 from tests.kafka.tables import kafka_source
 
 
-def test_nothing_is_found_only_when_every_planner_was_asked_and_had_nothing(tmp_path: Path) -> None:
+def test_run_is_idle_only_if_every_planner_found_nothing(tmp_path: Path) -> None:
     first, second = tmp_path / "pulses" / "a", tmp_path / "pulses" / "b"
     pulses = Pulses([first, second])
     pulses.clear()

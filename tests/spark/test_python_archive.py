@@ -48,7 +48,7 @@ def launch(folder: Path, code: str, path: str = os.defpath) -> subprocess.Comple
     return subprocess.run(command, cwd=folder.parent, env={"PATH": path}, capture_output=True, text=True, check=False)
 
 
-def test_it_runs_where_it_is_unpacked_with_the_packages(unpacked: Path) -> None:
+def test_python_archive_runs_with_its_packages_where_it_is_unpacked(unpacked: Path) -> None:
     played = launch(
         unpacked, "import hello, json, ssl, sys; print(hello.SAID, hello.__file__, json.__file__, sys.prefix)"
     )

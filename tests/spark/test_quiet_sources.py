@@ -65,7 +65,7 @@ def test_a_watermark_that_came_from_the_clock_says_so_until_rows_have_shown_a_la
     assert Offset.from_json(waking.to_json()) == waking
 
 
-def test_one_partition_with_rows_keeps_the_clock_away(tmp_path: Path) -> None:
+def test_one_partition_with_rows_prevents_an_idle_advance(tmp_path: Path) -> None:
     source = FakeSource({"a": 10, "b": 4})
     plan = planner(source, tmp_path)
     offset = read_to(source, plan, tmp_path, micros(START))

@@ -60,7 +60,7 @@ def test_operators_with_the_same_columns_are_kept_alike_by_spark(spark: SparkSes
 @pytest.mark.parametrize(
     "condition", ["k = 'a'", "upper(k) = 'A'", "k > 'a' AND x > 3", "w.start > TIMESTAMP '2026-01-01 00:00:00'"]
 )
-def test_nothing_that_is_asked_behind_a_window_is_asked_in_front_of_it(spark: SparkSession, condition: str) -> None:
+def test_condition_behind_a_window_is_not_evaluated_before_it(spark: SparkSession, condition: str) -> None:
     def below_the_window(query: str) -> int:
         (branch,) = compile_script(TABLE + query).parts.branches
         frame = stream_lowering({"t": rows_of_t(spark)}, {}, NO_UDFS).lower(branch)

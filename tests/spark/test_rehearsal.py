@@ -97,11 +97,11 @@ def story(spark: SparkSession, tmp_path: Path) -> Story:
     return Story(spark, tmp_path)
 
 
-def test_one_other_row_is_found_and_nothing_is_touched(story: Story) -> None:
+def test_rehearsal_finds_one_different_row_and_changes_nothing(story: Story) -> None:
     find_other_row(story, rows=6_000, planted=4_777)
 
 
-def test_one_other_row_of_a_hundred_thousand_is_found_and_nothing_is_touched(story: Story) -> None:
+def test_rehearsal_finds_one_different_row_in_a_hundred_thousand(story: Story) -> None:
     find_other_row(story, ROWS, PLANTED)
 
 
@@ -160,7 +160,7 @@ def test_a_new_column_and_a_new_sink_make_no_difference_and_are_named(story: Sto
     assert counts.rows_new
 
 
-def test_what_comes_during_the_rehearsal_makes_no_difference(story: Story) -> None:
+def test_rows_that_arrive_during_a_rehearsal_make_no_difference(story: Story) -> None:
     story.write(0, BEFORE + 500)
     story.begin(COUNTS + PLAIN)
 

@@ -73,7 +73,7 @@ class Runs:
         return numbers
 
 
-def test_what_the_watermark_has_passed_can_be_read_whole(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_behind_the_watermark_are_readable(spark: SparkSession, tmp_path: Path) -> None:
     runs = Runs(spark, tmp_path, AS_THEY_COME)
 
     assert runs.run() == "finished"

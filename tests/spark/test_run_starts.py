@@ -39,7 +39,7 @@ def test_a_position_counts_where_nothing_was_read_yet() -> None:
     assert counting("files=earliest", {}) == ["earliest"]
 
 
-def test_what_the_state_was_told_may_be_said_again() -> None:
+def test_stored_start_position_may_be_repeated() -> None:
     assert counting("clicks=earliest", {"clicks": BegunTable("earliest")}) == []
     assert counting("clicks=savepoint", {"clicks": BegunTable("earliest")}) == []
 
@@ -74,7 +74,7 @@ def test_the_table_is_told() -> None:
     assert told.tables["files"].start is None
 
 
-def test_what_a_table_was_told_stays_in_its_offsets() -> None:
+def test_start_position_of_a_table_stays_in_its_offsets() -> None:
     told = Offset("clicks", {}, {}, start="latest")
 
     assert Offset.from_json(told.to_json()) == told

@@ -81,7 +81,7 @@ def test_a_stop_waits_seconds_for_the_maintenance_of_states_and_not_minutes(spar
     assert conf.stateStoreMaintenanceForceShutdownTimeout() == 1
 
 
-def test_what_the_caller_asks_for_wins() -> None:
+def test_settings_of_the_caller_take_precedence() -> None:
     conf = driver_conf(
         app_name="a", master="local[1]", parallelism=3, scratch=Path("/s"), extra={"spark.sql.ansi.enabled": "false"}
     )
@@ -217,7 +217,9 @@ def test_settings_are_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("symptom", [WorkerDiedError("a Python process has ended"), EpochFailedError("EOFError")])
-def test_what_a_dead_java_takes_along_is_told_as_its_death(symptom: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_caused_by_a_dead_jvm_is_reported_as_its_death(
+    symptom: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     death = JvmDiedError("the JVM was killed by signal 9")
     java = SimpleNamespace(is_alive=False, death=lambda: death)
     monkeypatch.setattr("engine.spark.jvm.session._java_of_session", lambda: java)

@@ -86,7 +86,7 @@ def retold(folder: Path, inserts: str, least: int, epoch: int, reset: frozenset[
 
 
 @pytest.mark.parametrize("least", [3, 5])
-def test_what_the_query_before_has_not_told_is_told_by_the_next_one_where_it_writes_to_the_same_tables(
+def test_unreported_late_rows_of_the_old_query_are_reported_by_the_new_one_for_its_tables(
     least: int, tmp_path: Path
 ) -> None:
     assert retold(tmp_path, OUT, least, 3, frozenset()) == [PENDING]

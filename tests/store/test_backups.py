@@ -113,7 +113,7 @@ def test_a_run_after_a_restore_is_newer_than_all_that_have_written_to_the_state(
     database.close()
 
 
-def test_what_the_log_of_a_replaced_database_holds_does_not_come_back(tmp_path: Path) -> None:
+def test_write_ahead_log_of_a_replaced_database_is_not_replayed(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path / "a")
     _write(directory, "a")
     backups.take(directory, tmp_path / "copy", T0)
@@ -126,7 +126,7 @@ def test_what_the_log_of_a_replaced_database_holds_does_not_come_back(tmp_path: 
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])
-def test_what_is_no_backup_is_refused_and_nothing_is_touched(tmp_path: Path, content: bytes | None) -> None:
+def test_invalid_backup_is_refused_and_the_database_is_unchanged(tmp_path: Path, content: bytes | None) -> None:
     directory, file = DataDirectory(tmp_path / "a"), tmp_path / "copy"
     _write(directory, "a")
     if content is not None:
@@ -284,7 +284,7 @@ def test_the_database_is_copied_before_it_is_changed_for_a_newer_version(
     assert f"store-{NEWEST}" in copy.name
 
 
-def test_so_many_copies_are_kept_as_is_said(tmp_path: Path) -> None:
+def test_number_of_stored_backups_follows_the_setting(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     _write(directory, "a")
 

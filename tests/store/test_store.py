@@ -74,7 +74,7 @@ def report(epoch: int) -> EpochReport:
     )
 
 
-def test_what_was_stored_is_read_back(database: Database) -> None:
+def test_stored_values_are_read_back(database: Database) -> None:
     with database.reading() as connection:
         assert read_record(connection, PIPELINE.id) == JobRecord(PIPELINE, STATUS, None)
         assert versions.get(connection, PIPELINE.id, 1) == VERSION
@@ -136,7 +136,7 @@ def test_a_state_is_of_the_version_that_it_is_bound_to_and_spelled_as(
         assert versions.of_saved(connection, PIPELINE.id, 5, state, number) == version
 
 
-def test_who_asked_for_a_stop_is_read_back(database: Database) -> None:
+def test_requester_of_a_stop_is_read_back(database: Database) -> None:
     stopped = replace(PIPELINE, stop="force", stop_request=StopRequest("ann", T0))
     with database.writing() as connection:
         written = pipelines.update(connection, stopped)
@@ -160,7 +160,7 @@ def test_a_data_directory_whose_owner_has_gone_can_be_opened_again(database: Dat
     again.close()
 
 
-def test_what_is_committed_survives_a_loss_of_power(database: Database) -> None:
+def test_commit_survives_a_power_loss(database: Database) -> None:
     with database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == 2
@@ -277,7 +277,7 @@ def test_a_version_that_was_forced_is_so_until_its_first_epoch_begins(database: 
     assert not records.version(PIPELINE.id, 2).force
 
 
-def test_what_is_behind_a_failure_and_the_count_of_restarts_are_kept(database: Database) -> None:
+def test_cause_of_a_failure_and_number_of_restarts_are_stored(database: Database) -> None:
     failure = Failure("data.source_unavailable", "no broker", None, Cause.OUTAGE)
     after = replace(STATUS, failure=failure, outages=3, restarts=7, restart_code=failure.code, failure_times=(T0, T0))
     with database.writing() as connection:

@@ -59,7 +59,7 @@ def batch_answer(folder: Path) -> list[tuple[object, ...]]:
     ).fetchall()
 
 
-def test_it_is_the_batch_answer_over_the_range(spark: SparkSession, tmp_path: Path) -> None:
+def test_backfill_equals_the_batch_result_of_its_range(spark: SparkSession, tmp_path: Path) -> None:
     outcome, reports = play(spark, backfill(tmp_path))
 
     assert outcome == "finished"

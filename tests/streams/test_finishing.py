@@ -70,7 +70,7 @@ def stop_before(
     return look()
 
 
-def test_what_was_planned_when_a_run_stopped_is_run_and_nothing_more_wherever_it_stops_again(
+def test_epoch_planned_at_a_stop_is_run_and_no_further_one_wherever_it_stops_again(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     spec = spec_of(tmp_path)

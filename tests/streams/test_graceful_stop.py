@@ -19,7 +19,7 @@ STEPS = [
 ]
 
 
-def test_what_was_read_is_in_the_output_and_nothing_more_is_read(spark: SparkSession, tmp_path: Path) -> None:
+def test_graceful_stop_outputs_all_rows_read_and_reads_no_more(spark: SparkSession, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, STEPS)
 
     outcome, reports = play(spark, spec, stop_after=1, mode="graceful")

@@ -99,7 +99,7 @@ def put_aside(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_one_task_gives_what_spark_gives_also_across_a_kill(
+def test_single_task_result_equals_spark_also_after_a_kill(
     spark: SparkSession, tmp_path: Path, put_aside: list[Path]
 ) -> None:
     plain, ours, killed = (tmp_path / name for name in ("plain", "ours", "killed"))

@@ -11,7 +11,7 @@ from tests.dag_runs import play
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_what_is_read_after_the_wait_is_complete(tmp_path: Path) -> None:
+def test_rows_read_after_the_gate_are_complete(tmp_path: Path) -> None:
     run = play("complete_hours", tmp_path)
 
     assert set(run.states.values()) == {"success"}

@@ -126,7 +126,7 @@ def look_through(page: Page, where: str) -> list[tuple[object, ...]]:
     return found
 
 
-def test_nothing_is_seriously_in_anybodys_way_on_any_page_wide_or_narrow_light_or_dark(visit: Visit) -> None:
+def test_every_page_has_no_serious_accessibility_violation_in_each_width_and_theme(visit: Visit) -> None:
     subprocess.run([sys.executable, "-c", "import web; web.install()"], cwd=ROOT / ".ci", check=True)
     page = visit.page
     page.goto(visit.served.client.url)
@@ -234,7 +234,7 @@ def test_a_schedule_is_made_paused_edited_and_removed_with_keys_alone(visit: Vis
     visit.expected |= {"status of 400", "status of 422"}
 
 
-def test_who_stops_a_pipeline_by_keys_stands_where_it_is_started_again(visit: Visit, furnished: Served) -> None:
+def test_focus_moves_to_start_after_a_stop_by_keyboard(visit: Visit, furnished: Served) -> None:
     furnished.deploy("stopped-by-keys")
     furnished.until_epoch(1, "stopped-by-keys")
     page = visit.enter()

@@ -51,7 +51,7 @@ def test_checkpoints_come_that_were_waited_for_and_an_upgrade_keeps_what_a_query
     assert upgrade["goes_on"]["epoch"] > upgrade["some_state"]["epoch"]
 
 
-def test_what_a_person_approves_is_deployed_and_taken_back(tmp_path: Path) -> None:
+def test_approved_upgrade_is_deployed_and_rolled_back(tmp_path: Path) -> None:
     [run] = play_all(["upgrade_with_approval"], tmp_path, answers={"upgrade": "Approve"}).values()
 
     assert set(run.states.values()) == {"success"}
@@ -59,7 +59,7 @@ def test_what_a_person_approves_is_deployed_and_taken_back(tmp_path: Path) -> No
     assert run.returned["roll_back"]["version"] == 3
 
 
-def test_what_a_library_prints_behind_all_else_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_output_of_a_library_at_exit_is_ignored(tmp_path: Path) -> None:
     library = tmp_path / "library" / "sitecustomize.py"
     library.parent.mkdir()
     library.write_text("import atexit\natexit.register(print, 'the last of my spans are sent')\n")

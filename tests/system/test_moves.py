@@ -117,7 +117,7 @@ def count(plane: Served, pipeline: dict[str, Any]) -> int:
     return plane.count({"state_dir": str(path)})["epoch"]
 
 
-def test_what_is_refused_there_stops_nothing_here_and_a_move_is_taken_back(
+def test_move_refused_by_the_destination_stops_nothing_and_a_move_is_cancelled(
     planes: tuple[Served, Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, there = (start(plane, monkeypatch) for plane in planes)

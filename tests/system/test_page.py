@@ -285,7 +285,7 @@ def test_an_upgrade_is_seen_beside_what_runs_and_done_once_what_it_loses_is_acce
     )
 
 
-def test_what_is_refused_is_refused_before_it_is_asked_for(visit: Visit, shared: Served) -> None:
+def test_forbidden_action_is_refused_before_confirmation(visit: Visit, shared: Served) -> None:
     shared.deploy("runs-on")
     shared.until("runs-on", state="Running")
     page = visit.enter()
@@ -376,7 +376,7 @@ def test_run_settings_are_checked_deployed_and_shown(visit: Visit, shared: Serve
     visit.expected.add("status of 400")
 
 
-def test_what_a_script_may_say_is_offered_while_it_is_typed(visit: Visit, shared: Served) -> None:
+def test_completions_are_offered_in_the_editor(visit: Visit, shared: Served) -> None:
     page = visit.enter()
     with page.expect_response("**/completions"):
         page.get_by_role("link", name="Editor", exact=True).click()

@@ -320,9 +320,7 @@ def test_each_action_is_done_once_to_a_pipeline_that_computes(chromium: Browser,
     visit.close()
 
 
-def test_what_an_operator_keeps_is_shown_by_its_key(
-    chromium: Browser, real: Served, folder: Path, tmp_path: Path
-) -> None:
+def test_state_of_an_operator_is_shown_by_key(chromium: Browser, real: Served, folder: Path, tmp_path: Path) -> None:
     visit = Visit(chromium, real, viewport=SIZE)
     page = visit.enter()
     visit.go("#/pipelines/sales/state")

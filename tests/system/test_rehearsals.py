@@ -62,7 +62,7 @@ def digest(folder: Path) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_one_that_is_killed_leaves_nothing_and_two_at_once_know_nothing_of_each_other(tmp_path: Path) -> None:
+def test_killed_rehearsal_leaves_nothing_and_two_rehearsals_are_independent(tmp_path: Path) -> None:
     write_clicks(tmp_path)
     (tmp_path / "old.sql").write_text(SCRIPT.format(folder=tmp_path))
     even = "SELECT w.start, user, n FROM (", "SELECT w.start, user, n + CAST(user = 'u6' AS INT) AS n FROM ("

@@ -153,7 +153,7 @@ def test_a_caller_whose_spare_is_killed_says_so(left: Left) -> None:
         hand_over(line, "waits")
 
 
-def test_nobody_is_called_where_the_spare_was_killed(left: Left) -> None:
+def test_killed_spare_is_not_used(left: Left) -> None:
     spare = left.spare()
     os.kill(spare.pid, signal.SIGKILL)
     spare.wait()
@@ -205,7 +205,7 @@ def test_a_spare_of_another_directory_is_not_used(left: Left, monkeypatch: pytes
     assert left.call() is None
 
 
-def test_what_changes_with_every_command_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_change_with_every_command_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest_of_surroundings(os.environ)
     monkeypatch.setenv("COLUMNS", "77")
     monkeypatch.setenv("_", "/bin/arroyo")
@@ -220,7 +220,7 @@ def test_another_mask_of_files_is_another_surrounding() -> None:
         os.umask(mask)
 
 
-def test_nobody_is_called_in_a_directory_that_others_can_enter(left: Left) -> None:
+def test_spare_in_a_directory_open_to_others_is_not_used(left: Left) -> None:
     left.spare()
     left.directory.chmod(0o755)
 
@@ -238,7 +238,7 @@ def test_a_directory_of_another_user_or_a_link_is_not_private(tmp_path: Path, mo
     assert not is_private(tmp_path / "ours")
 
 
-def test_who_does_not_know_the_token_is_refused(left: Left) -> None:
+def test_caller_without_the_token_is_refused(left: Left) -> None:
     left.spare()
     (left.directory / TOKEN).write_text("a guess")
 
@@ -326,7 +326,7 @@ def warm(left: Left, action: str) -> str:
     return answer.stdout
 
 
-def test_who_waits_is_shown_and_can_be_ended(left: Left) -> None:
+def test_waiting_spare_is_listed_and_can_be_ended(left: Left) -> None:
     spare = left.spare()
 
     assert warm(left, "show").startswith(f"spare {spare.pid} waits since ")
@@ -361,7 +361,7 @@ def test_a_spare_that_does_not_obey_is_killed(left: Left) -> None:
     assert spare.wait(120) == -signal.SIGKILL
 
 
-def test_nobody_looks_into_a_directory_that_others_can_enter(left: Left) -> None:
+def test_directory_open_to_others_is_not_searched(left: Left) -> None:
     left.spare()
     left.directory.chmod(0o755)
 

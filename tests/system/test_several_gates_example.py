@@ -11,7 +11,7 @@ from tests.dag_runs import play
 pytestmark = pytest.mark.timeout(600)
 
 
-def test_what_is_read_after_the_gate_is_complete_in_both(tmp_path: Path) -> None:
+def test_rows_read_after_the_gate_are_complete_in_both_pipelines(tmp_path: Path) -> None:
     run = play("several_pipelines_one_gate", tmp_path)
 
     assert set(run.states.values()) == {"success"}

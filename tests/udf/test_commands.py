@@ -38,7 +38,7 @@ def test_without_its_functions_a_script_is_refused(functions: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("verb", ["check", "run"])
-def test_what_is_wrong_with_a_file_is_reported_before_anything_starts(
+def test_error_in_a_udf_file_is_reported_before_the_start(
     verb: str, functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     functions.write_text("# /// script\n# dependencies = ['no-such-package']\n# ///\n" + functions.read_text())

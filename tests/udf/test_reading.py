@@ -32,7 +32,7 @@ def parameters(udf: Udf) -> list[types.Type]:
     return [hint.type for _, hint in udf.parameters]
 
 
-def test_nothing_of_the_file_is_run() -> None:
+def test_udf_file_is_not_executed() -> None:
     assert set(read("raise SystemExit\n@udf\ndef f(x: int) -> int: return 1 / 0\n")) == {"f"}
 
 
@@ -53,7 +53,7 @@ def f(a: int, b: float, c: "str", d: bool, e: bytes, f: datetime, g: dt.date, h:
 
 
 @pytest.mark.parametrize("hint", ["Optional[int]", "int | None", "None | int", "Union[int, None]", "'int | None'"])
-def test_what_may_be_none_is_optional(hint: str) -> None:
+def test_optional_argument_is_nullable(hint: str) -> None:
     assert read(f"@udf\ndef f(x: {hint}) -> int: ...\n")["f"].parameters == (("x", Hint(types.BIGINT, optional=True)),)
 
 
@@ -203,7 +203,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "complaint"), REFUSED, ids=[text for text, _ in REFUSED])
-def test_what_cannot_be_understood_is_refused_with_its_place(text: str, complaint: str) -> None:
+def test_unsupported_udf_is_refused_with_its_location(text: str, complaint: str) -> None:
     assert refused(text) == [complaint]
 
 

@@ -24,7 +24,7 @@ def complaints(file: UdfFile) -> list[str]:
     return [f"{complaint.code} {complaint.message}" for complaint in refusal.value.complaints]
 
 
-def test_what_is_installed_is_enough() -> None:
+def test_installed_requirements_are_sufficient() -> None:
     check_requirements(
         [UdfFile("own.py", "x = 1"), header('requires-python = ">=3.11"', 'dependencies = ["pyarrow>=10"]')]
     )

@@ -188,7 +188,7 @@ def test_a_sum_out_of_range_fails_by_name_and_one_that_comes_back_into_it_does_n
         running.run([(running.operator, packed(spec, names, [(False, {"key": "a", "number": 1, "at": 0})]))])
 
 
-def test_what_is_taken_back_leaves_nothing_in_a_sum_of_floats() -> None:
+def test_retracted_floats_leave_no_residue_in_a_sum() -> None:
     names = ["sum(real)"]
     running = Buckets(operator(names, only_appends=False))
     spec = running.operator.spec  # type: ignore[attr-defined]

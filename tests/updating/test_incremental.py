@@ -138,7 +138,7 @@ def test_an_object_that_was_kept_is_one_of_the_class_as_it_is_now() -> None:
     assert [(change["_retract"], change["c1"]) for change in out] == [(True, 4), (False, 8)]
 
 
-def test_what_the_class_raises_is_reported_with_its_line() -> None:
+def test_exception_of_an_aggregate_class_is_reported_with_its_line() -> None:
     running = buckets(spread(RETRACT), only_appends=False)
 
     with pytest.raises(UdfFailedError, match=r"spread, own.py:\d+: AssertionError: went before it came"):
@@ -146,7 +146,7 @@ def test_what_the_class_raises_is_reported_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("more", [RETRACT, MERGE + RETRACT], ids=["both", "both, merged"])
-def test_nothing_is_taken_back_from_a_group_that_was_forgotten(more: str) -> None:
+def test_expired_group_retracts_nothing(more: str) -> None:
     running = buckets(spread(more), only_appends=False)
     later = {**row(7), "at": 2 * DAY}
     changes = running.run([(running.operator, packed([(False, row(1))]))])

@@ -49,7 +49,7 @@ def test_a_chunk_that_was_written_need_not_be_loaded_until_it_is_gone() -> None:
     assert (loads.get(1), loads.loaded) == (1, [1])
 
 
-def test_those_that_find_no_room_do_not_push_out_those_that_are_in_use() -> None:
+def test_new_keys_without_room_do_not_evict_keys_in_use() -> None:
     loads = Loads(RecentChunks(2 * SIZE))
 
     for _ in range(20):
@@ -70,7 +70,7 @@ def test_unused_chunks_make_room() -> None:
     assert loads.loaded.count(3) == 17
 
 
-def test_those_that_find_no_room_in_memory_are_kept_in_files_without_a_name(tmp_path: Path) -> None:
+def test_keys_without_room_in_memory_are_stored_in_unnamed_files(tmp_path: Path) -> None:
     loads = Loads(RecentChunks(SIZE, tmp_path, 2 * SIZE))
 
     for _ in range(20):
@@ -95,9 +95,7 @@ def test_a_full_disk_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert loads.loaded == [1, 1]
 
 
-def test_nothing_is_left_of_a_process_that_is_killed_while_it_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_process_killed_while_writing_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[Path] = []
 
     def begin(*arguments: object) -> pa.ipc.RecordBatchStreamWriter:

@@ -108,7 +108,7 @@ def test_a_key_that_goes_and_comes_again_is_known() -> None:
     assert run(buckets, new, names, row(4)) == [1]
 
 
-def test_what_was_known_before_a_change_that_left_the_key_alone_is_known_after_the_next() -> None:
+def test_values_known_before_a_change_that_kept_the_key_are_known_after_the_next() -> None:
     names = ["sum(number)"]
     buckets = Buckets(operator(names, only_appends=True))
     run(buckets, operator(names, only_appends=True), names, row(1))

@@ -32,7 +32,7 @@ def test_plan_of_one_edit_describes_what_happens(spark: SparkSession, tmp_path: 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_plans_of_random_edits_say_comes_to_be(spark: SparkSession, seed: int, tmp_path: Path) -> None:
+def test_predictions_of_plans_for_random_edits_are_correct(spark: SparkSession, seed: int, tmp_path: Path) -> None:
     Story(spark, tmp_path, seed).play()
 
 

@@ -42,5 +42,5 @@ def test_a_plan_of_many_branches_says_of_each_what_it_says_of_it_alone(bundle: B
 
 @pytest.mark.spark
 @pytest.mark.parametrize("bundle", PLAYED, ids=lambda bundle: bundle.name)
-def test_what_the_plan_says_of_rows_comes_to_be(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
+def test_predictions_of_a_plan_about_rows_are_correct(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
     play(spark, tmp_path, bundle)

@@ -31,7 +31,7 @@ def built(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_is_committed_is_built_of_the_sources(node: str, tmp_path: Path) -> None:
+def test_committed_page_is_built_from_its_sources(node: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / ".ci" / "web.py", tmp_path], check=True)
 
     fresh, committed = built(tmp_path), built(WEB / "built")
@@ -71,7 +71,7 @@ def test_versions_are_exact_and_no_file_names_a_host() -> None:
     assert re.findall(r'"resolved"|https?://(?:[\w-]+\.)*(?:npmjs|yarnpkg)', lock) == []
 
 
-def test_nothing_is_put_into_the_page_as_markup() -> None:
+def test_page_inserts_no_markup() -> None:
     sources = list((WEB / "src").rglob("*.ts*"))
 
     wrong = re.compile(r"dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(")

@@ -27,7 +27,7 @@ FIRST = wanted()
         ),
     ],
 )
-def test_what_was_asked_for_is_told_as_the_page_reads_it(pattern: str, said: str) -> None:
+def test_received_values_are_distinguished_as_the_page_expects(pattern: str, said: str) -> None:
     assert f"/{pattern}/" in MOMENTS
     assert re.search(pattern, said)
 
