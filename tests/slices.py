@@ -75,6 +75,7 @@ LONG = (
     "cluster/test_unreachable_driver.py",
     "connectors/test_dead_letters.py::test_a_table_takes_each_bad_record_once_through_a_crash",
     "connectors/test_dead_letters.py::test_good_records_go_on_and_bad_ones_are_kept_once_through_a_crash",
+    "connectors/test_mqtt.py::test_five_kills_of_receiver_and_broker_lose_nothing",
     "connectors/test_redis.py::test_a_job_looks_rows_up_and_each_process_asks_for_them_once",
     "connectors/test_redis.py::test_a_server_that_is_not_there_stops_the_job_with_its_address",
     "corpus/test_corpus.py::test_a_run_writes_the_rows_that_are_written_down",

@@ -34,10 +34,12 @@ from engine.errors import (
 )
 from tests.connectors import mqtt_server
 from tests.connectors.mqtt_server import Broker
+from tests.connectors.receiving import durable, log_rows, receiver_process
 from tests.connectors.tables import NUMBERS, batch, epoch, sink, table, take
 from tests.ports import free_port
 
 SECRET = "hush-hush"
+PER_CYCLE = 1_000
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -163,11 +165,12 @@ def test_a_resumed_session_brings_what_was_published_meanwhile(broker: Broker, t
     async def play() -> list[Message]:
         async with Reading(options, f"log{version}"):
             pass
-        await publish(broker.url, topic, numbers(0, 100))
+        # more than are read before the answer to the subscription, which comes after them
+        await publish(broker.url, topic, numbers(0, 1_100))
         async with Reading(options, f"log{version}") as reading:
-            return await reading.until(100)
+            return await reading.until(1_100)
 
-    assert [message.content for message in asyncio.run(play())] == numbers(0, 100)
+    assert [message.content for message in asyncio.run(play())] == numbers(0, 1_100)
 
 
 @pytest.mark.parametrize("qos", ["AtLeastOnce", "ExactlyOnce"])
@@ -353,3 +356,34 @@ def test_the_source_keeps_the_contract(check: SourceCheck, tmp_path: Path) -> No
     of: Table = table("mqtt", NUMBERS, keys, type="source", url="mqtt://localhost", topic="a")
 
     check(replace(of, intake=tmp_path / "log"), 300)
+
+
+@pytest.mark.parametrize("qos", ["AtLeastOnce", "ExactlyOnce"])
+def test_five_kills_of_receiver_and_broker_lose_nothing(tmp_path: Path, qos: str) -> None:
+    """The broker saves its session when it is told to end. At each of the seven ends of a connection, at most the
+    messages in flight were not confirmed, and come again."""
+    chance = random.Random(qos)
+    log, count = tmp_path / "log", 0
+    saving = ("persistence true", f"persistence_location {tmp_path}/")
+    with mqtt_server.running(tmp_path, *saving) as broker:
+        options = {"url": broker.url, "topic": "a", "qos": qos}
+        with receiver_process("mqtt", log, options) as process:
+            durable(process)
+        for cycle in range(5):
+            asyncio.run(publish(broker.url, "a", numbers(count, PER_CYCLE), LEVELS[qos]))
+            count += PER_CYCLE
+            enough = chance.randrange(1, PER_CYCLE // 2)
+            with receiver_process("mqtt", log, options) as process:
+                while durable(process) < enough:
+                    pass
+                if cycle % 2:
+                    broker.terminate()
+                    broker.start()
+                    durable(process)
+        asyncio.run(publish(broker.url, "a", numbers(count, 1), LEVELS[qos]))
+        with receiver_process("mqtt", log, options) as process:
+            while count not in (found := [row["n"] for row in log_rows("mqtt", log, options)]):
+                durable(process)
+
+    assert set(found) == set(range(count + 1))
+    assert len(found) - len(set(found)) <= 7 * 1_000

@@ -46,6 +46,8 @@ _SECONDS = 15.0
 _KEEPALIVE = 30
 _PAUSE = 1.0
 _RECEIVE_MAXIMUM = 1_000
+_MOST = 1_000
+"""Messages that are read before they are fetched, by default."""
 _IN_FLIGHT = 20
 """Messages without an answer: what a client may have in flight to a broker that names no limit, by our choice."""
 _LATER = frozenset({0x88, 0x89, 0x8B, 0x8D, 0x93, 0x97, 0x98, 0x9C, 0x9F})
@@ -110,7 +112,8 @@ class Connection:
         self._error: EngineError | None = None
         self._ready = asyncio.Event()
         self._poll = select.poll()
-        self._granted: list[ReasonCode] | None = None
+        self._topic = ""
+        self._is_subscribed = False
         self._refused: ReasonCode | None = None
         self.answers = 0
         """Number of sent messages that the broker has answered."""
@@ -132,7 +135,13 @@ class Connection:
             self._error = refusal(self.shown, reason)
 
     def _subscribed(self, _c: Any, _d: Any, _mid: int, reasons: list[ReasonCode], _properties: Any) -> None:
-        self._granted = reasons
+        self._is_subscribed = True
+        for reason in reasons:
+            if reason.is_failure:
+                self._error = SourceRefusedError(
+                    f"{self.shown} refuses the subscription of {self._topic!r}: {reason}",
+                    hint="check the topic, and what the user may read",
+                )
 
     def _published(self, _c: Any, _d: Any, _mid: int, reason: ReasonCode, _properties: Any) -> None:
         self.answers += 1
@@ -144,22 +153,22 @@ class Connection:
         await self._until(lambda: self._is_open, "does not answer")
 
     async def subscribe(self, topic: str, qos: int) -> None:
-        """Subscribe, and wait for the answer."""
+        """Subscribe, and wait for the answer. It comes after the messages of a resumed session, so that enough of these
+        end the wait: `pump` raises the error of an answer that follows."""
+        self._topic = topic
         self.client.subscribe(topic, qos)
-        await self._until(lambda: self._granted is not None, "does not answer a subscription")
-        assert self._granted is not None
-        for reason in self._granted:
-            if reason.is_failure:
-                raise SourceRefusedError(
-                    f"{self.shown} refuses the subscription of {topic!r}: {reason}",
-                    hint="check the topic, and what the user may read",
-                )
+        await self._until(self._is_answered_or_full, "does not answer a subscription")
+        if self._error is not None:
+            raise self._error
+
+    def _is_answered_or_full(self) -> bool:
+        return self._is_subscribed or len(self.client.messages) >= _MOST
 
     def refused(self) -> ReasonCode | None:
         """Return why the broker has refused a sent message, or None."""
         return self._refused
 
-    async def pump(self, wait: float = _PAUSE, most: int = 1_000, most_bytes: int = 8 * 1024 * 1024) -> None:
+    async def pump(self, wait: float = _PAUSE, most: int = _MOST, most_bytes: int = 8 * 1024 * 1024) -> None:
         """Wait for the broker, then read what it has sent, up to that many messages. Raise if the connection has
         ended."""
         handle = self._handle()
