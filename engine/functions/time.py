@@ -4,6 +4,8 @@ so that a repeated epoch gives the same result, except above a closed window."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from engine.functions.base import (
@@ -33,6 +35,12 @@ _FORMAT = takes_many(TEXT, first=(TEXT,), least=0, result=TIMESTAMP)
 
 def _time(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
     return Function(name, "time", usage, doc, resolve, aliases)
+
+
+def _has_no_width(constants: Sequence[object]) -> str | None:
+    """Return why a constant width cannot divide time; None if it can."""
+    width = constants[0]
+    return "the width must be more than 0" if isinstance(width, timedelta) and width <= timedelta(0) else None
 
 
 def _read(name: str, usage: str, doc: str, resolve: Resolve, *aliases: str) -> Function:
@@ -112,6 +120,7 @@ TIME_FUNCTIONS = (
         "The instant rounded down to a constant width, counted from the origin or 1970; NULL when an argument is.",
         takes(Interval(), instant, instant, result=TIMESTAMP, optional=1),
         choices={0: ANY_CONSTANT},
+        refuses=_has_no_width,
     ),
     _read(
         "to_timestamp",

@@ -77,6 +77,16 @@ REFUSED = [
         "each row would be in 3,600,000 windows of hop(), and at most 100,000 are supported",
         "a longer slide",
     ),
+    (
+        "SELECT date_bin(INTERVAL '0 seconds', at) AS t FROM s",
+        "the width must be more than 0",
+        "",
+    ),
+    (
+        "SELECT at + INTERVAL '999999999999999 years' AS t FROM s",
+        "an interval of 999,999,999,999,999 years is longer than the time that a TIMESTAMP can have",
+        "at most 10,000 years",
+    ),
     ("DESCRIBE s", "a statement cannot begin with DESCRIBE", "arroyo check"),
     ("EXPLAIN SELECT k FROM s", "a statement cannot begin with EXPLAIN", "arroyo explain"),
     ("DELETE FROM s", "a statement cannot begin with DELETE", "opposite condition"),

@@ -45,6 +45,9 @@ from engine.plan.expressions.expr import Call, Cast, Expr, Literal
 from engine.sql.scalar.comparisons import MakeCall, Translate, clipped, make_call
 from engine.values.durations import read_duration, read_months
 
+MOST_MONTHS = 12 * 10_000
+"""A TIMESTAMP has a year of four digits."""
+
 
 def translate_literal(node: exp.Expr) -> Expr | None:
     """Return the value of a literal; None for every other expression."""
@@ -115,6 +118,11 @@ def translate_moved_by_months(node: exp.Expr, translate: Translate) -> Expr | No
         return None
     sign = -1 if isinstance(node, exp.Sub) else 1
     months, length = parts
+    if abs(months) > MOST_MONTHS:
+        raise FunctionArgumentsError(
+            f"an interval of {abs(months) // 12:,} years is longer than the time that a TIMESTAMP can have",
+            hint="write an interval of at most 10,000 years",
+        )
     time = translate(start)
     moved = call("add_months", [time, Literal(sign * months, types.BIGINT)])
     if moved is None:
