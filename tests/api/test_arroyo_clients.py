@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from engine.connectors.preview import PREVIEW_FILE
-from engine.spark.read.safe_table_names import safe_name
+from engine.spark.read.scan_spec import safe_name
 from tests.api import arroyo_shapes as shapes
 from tests.api.conftest import Plane, report
 

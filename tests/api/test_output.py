@@ -11,7 +11,7 @@ import pytest
 from engine.api.jobs.job_output import shown_directories
 from engine.cli.main import main
 from engine.connectors.preview import PREVIEW_FILE
-from engine.spark.read.safe_table_names import safe_name
+from engine.spark.read.scan_spec import safe_name
 from engine.store.jobs.records import read_record
 from tests.api.conftest import Plane, report
 from tests.api.stand_in_server import StandInServer

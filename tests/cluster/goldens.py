@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.compile import compile_script
-from engine.spark.jvm.cluster_conf import ClusterLaunch
+from engine.spark.jvm.conf import ClusterLaunch
 from engine.spark.jvm.session import closing_session, open_session
 from engine.spark.run.lifecycle import run_in
 from engine.spark.run.mailbox import open_mailbox

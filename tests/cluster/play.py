@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from engine.spark.run import executor_watch, lifecycle
+from engine.spark.run import executors, lifecycle
 from engine.spark.run.mailbox import Mailbox, open_mailbox
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.values.cluster import ClusterSettings
@@ -72,7 +72,7 @@ def main() -> int:
 
     parameters = json.loads(sys.argv[1])
     if parameters["patience"] is not None:
-        executor_watch.PATIENCE = timedelta(seconds=parameters["patience"])
+        executors.PATIENCE = timedelta(seconds=parameters["patience"])
     if parameters["closed_port"] is not None:
         patch.object(lifecycle, "open_mailbox", partial(_elsewhere, open_mailbox, parameters["closed_port"])).start()
     script = Path(parameters["script"])

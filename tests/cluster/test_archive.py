@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spark.jvm.python_archive import package_python
+from engine.spark.jvm.executor_archives import package_python
 from tests.cluster.parts import Cluster
 from tests.cluster.play import run
 from tests.cluster.test_story import ROWS, written

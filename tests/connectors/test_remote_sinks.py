@@ -24,10 +24,9 @@ from engine.connectors.preview import read_preview
 from engine.connectors.rehearsal import RehearsalOptions, rows_directory
 from engine.delivery.segments import from_messages
 from engine.spark.read import notes
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import PlanSpec
 from engine.spark.read.reading import SliceReading
-from engine.spark.read.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.spark.read.scan_spec import WITH_WATERMARK, AssignedSlice, EpochMoment, ScanSpec
 from engine.spark.run.mailbox import open_mailbox
 from engine.spark.write.targets import Target
 from engine.spark.write.write_segments import write_task

@@ -19,7 +19,7 @@ from engine.plan.expressions.calls import call
 from engine.plan.expressions.expr import Call, Column, Expr, Literal, rewrite
 from engine.spark.printers.expressions import to_sql
 from engine.spark.spark_types import to_spark
-from engine.spark.workers.register_kernels import register_calls
+from engine.spark.workers.register_functions import register_calls
 from tests.functions.cases import CASES
 from tests.functions.cases.values import literal
 

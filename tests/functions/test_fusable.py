@@ -14,7 +14,7 @@ from engine.plan.expressions.calls import call, cast
 from engine.plan.expressions.expr import Call, Case, Column, Expr, Literal, Member, walk
 from engine.plan.placement.whole import is_fusable
 from engine.spark.printers.expressions import to_sql
-from engine.spark.workers.register_kernels import register_calls
+from engine.spark.workers.register_functions import register_calls
 from tests.functions.cases.values import INF, NAN, literal
 from tests.functions.test_evaluate import COLUMNS, random_rows
 

@@ -15,7 +15,7 @@ from engine.functions.parsers.regex import RegexError, to_java, why_refused
 from engine.plan.expressions.conditions import is_left_to_python
 from engine.plan.expressions.expr import Call, Column, Literal
 from engine.spark.printers.expressions import to_sql
-from engine.spark.workers.register_kernels import register_calls
+from engine.spark.workers.register_functions import register_calls
 from engine.types import BOOLEAN, TEXT
 
 TRANSLATED = {

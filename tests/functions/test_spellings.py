@@ -17,7 +17,7 @@ from engine.functions import find_aggregate, find_function
 from engine.functions.spellings import SPELLINGS
 from engine.plan.expressions.expr import Call, Expr, walk
 from engine.spark.printers.expressions import to_sql
-from engine.spark.workers.register_kernels import register_calls
+from engine.spark.workers.register_functions import register_calls
 from engine.sql.scalar.expressions import Expressions
 from engine.sql.scope import Scope
 from engine.sql.spellings import spell_out

@@ -47,8 +47,7 @@ from engine.jobs.processes import processes
 from engine.jobs.processes.left_by_drivers import end_stale_jvms, is_at_work, note_java
 from engine.jobs.processes.process_usage import ProcessUsage, together
 from engine.spark.jvm import host_java
-from engine.spark.jvm.bounded_calls import answer_within
-from engine.spark.jvm.host_java import HostJava, TenantGateway
+from engine.spark.jvm.host_java import HostJava, TenantGateway, answer_within
 from engine.values.run_settings import read_run_settings
 
 WISH = JavaWish("2g", "local[2]")

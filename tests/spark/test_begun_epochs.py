@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.spark.run.epoch_gate import EpochGate
+from engine.spark.run.epoch import EpochGate
 from engine.spark.run.stop_control import Control, StopRequested
 
 

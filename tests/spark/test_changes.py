@@ -15,7 +15,7 @@ from engine.spark.run.lifecycle import RunSpec, run_in
 from engine.spark.run.run_spec import PLAIN_SETTINGS
 from engine.spark.run.stop_control import Control
 from engine.spark.write.targets import sink_directory
-from engine.spark.write.whole_change_batches import WholeChanges
+from engine.spark.write.write_segments import WholeChanges
 from tests.corpus.case import INPUTS
 from tests.golden.folding import fold
 
@@ -110,7 +110,7 @@ class BatchList:
 def test_a_retract_is_never_parted_from_the_append_that_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    monkeypatch.setattr("engine.spark.write.whole_change_batches.MOST_ROWS", 4)
+    monkeypatch.setattr("engine.spark.write.write_segments.MOST_ROWS", 4)
     rows = pa.RecordBatch.from_arrays([pa.array([1, 2, 2, 3, 3, 4, 4, 4, 4, 4, 4, 4])], names=["_id"])
     writer = BatchList()
     whole_changes = WholeChanges(writer)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SettingError
-from engine.spark.jvm.cluster_conf import SECRET, ClusterLaunch, address_towards, cluster_conf
-from engine.spark.jvm.engine_archive import LAUNCHER, engine_archive
+from engine.spark.jvm.conf import SECRET, ClusterLaunch, address_towards, cluster_conf
+from engine.spark.jvm.executor_archives import LAUNCHER, engine_archive
 from engine.spark.run.lifecycle import RunSpec, run
 from engine.spark.run.stop_control import Control
 from engine.values.cluster import ClusterSettings

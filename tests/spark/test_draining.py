@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.spark.read.pulses import Pulses, beat, is_draining
-from engine.spark.run.draining import Draining
-from engine.spark.run.stop_control import Control
+from engine.spark.run.stop_control import Control, Draining
 
 
 def test_a_run_is_drained_when_its_planners_have_nothing_to_do_twice_and_no_epoch_came_in_between(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.spark.jvm.economy import economy_options
+from engine.spark.jvm.start import economy_options
 
 
 @pytest.mark.parametrize(

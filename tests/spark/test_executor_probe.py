@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from engine.errors import DiskNotSharedError, ExecutorUnfitError, NoExecutorsError
-from engine.spark.run import executor_probe
-from engine.spark.run.executor_probe import (
+from engine.spark.run import executors
+from engine.spark.run.executors import (
     ExecutorLook,
     explain_failed_probe,
     look_around,
@@ -69,7 +69,7 @@ def test_a_file_of_an_executor_that_the_driver_does_not_see_is_refused(folder: P
 
 
 def test_a_cluster_whose_executors_are_not_up_in_time_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor_probe, "_executors", lambda _: [])
+    monkeypatch.setattr(executors, "_executors", lambda _: [])
     times = iter([0.0, 181.0])
 
     with pytest.raises(NoExecutorsError, match="no executor is up, of spark://host:7077, within 180 s") as refused:
@@ -93,8 +93,8 @@ def test_tasks_are_sent_until_every_executor_has_run_some(tmp_path: Path, monkey
         sent.append(str(len(sent)))
         done[sent[-1]] = 3
 
-    monkeypatch.setattr(executor_probe, "_executors", look)
-    monkeypatch.setattr(executor_probe, "_send", send)
+    monkeypatch.setattr(executors, "_executors", look)
+    monkeypatch.setattr(executors, "_send", send)
 
     probe_executors(SPARK, tmp_path, clock=lambda: 0.0)
 
@@ -178,9 +178,9 @@ def test_a_probe_that_fails_in_spark_is_explained(text: str, kind: type[Exceptio
 def test_executors_that_come_between_two_looks_are_probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = iter([[], [ExecutorLook("0", "10.0.0.1:1", 0)], [ExecutorLook("0", "10.0.0.1:1", 3)]])
     sent = list[object]()
-    monkeypatch.setattr(executor_probe, "_executors", lambda _: next(looks))
-    monkeypatch.setattr(executor_probe, "_send", lambda *arguments: sent.append(arguments))
-    monkeypatch.setattr("engine.spark.run.executor_probe.time.sleep", lambda _: None)
+    monkeypatch.setattr(executors, "_executors", lambda _: next(looks))
+    monkeypatch.setattr(executors, "_send", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr("engine.spark.run.executors.time.sleep", lambda _: None)
 
     probe_executors(SPARK, None, clock=lambda: 0.0)
 
@@ -201,7 +201,7 @@ def test_the_mailbox_of_the_driver_is_asked(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_stop_ends_the_wait_for_executors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor_probe, "_executors", lambda _: [])
+    monkeypatch.setattr(executors, "_executors", lambda _: [])
 
     def stop() -> None:
         raise StopRequested

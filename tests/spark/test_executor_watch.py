@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from engine.errors import NoExecutorsError
-from engine.spark.run.executor_watch import ExecutorWatch
+from engine.spark.run.executors import ExecutorWatch
 
 
 def watch(counts: list[int]) -> tuple[ExecutorWatch, list[float]]:

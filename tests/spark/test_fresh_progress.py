@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from engine.spark.run.fresh_progress import read_fresh
+from engine.spark.run.reports import read_fresh
 
 
 @dataclass

@@ -8,9 +8,8 @@ import pytest
 
 from engine.compile import compile_script
 from engine.errors import BackfillError
-from engine.spark.read.histories import histories_of, unsaid_starts
 from engine.spark.read.history import History
-from engine.spark.read.starts import BegunTable
+from engine.spark.read.starts import BegunTable, histories_of, unsaid_starts
 from engine.values.start_positions import Backfill, read_backfill, read_time
 
 DAY, NEXT_DAY, HALF_PAST = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-01T00:30:00Z"

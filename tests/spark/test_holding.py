@@ -12,7 +12,7 @@ from engine.plan.times import RowPath
 from engine.spark.read.history import History
 from engine.spark.read.planner import Offset
 from engine.spark.read.watermarks import END_OF_TIME, Marks, Shown, advance
-from engine.spark.run.holding import held_by
+from engine.spark.run.progress import held_by
 from engine.values.epoch_report import HeldBy
 from engine.values.instants import from_micros
 

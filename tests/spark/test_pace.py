@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from engine.spark.read.planner import Offset
-from engine.spark.run.neighbours import Neighbours
-from engine.spark.run.pace import EndedEpoch, Machine, look_after, rest_after
-from engine.spark.run.pace_file import PaceFile, PlannerPause
-from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
+from engine.spark.run.pace import EndedEpoch, Machine, PaceFile, PlannerPause, look_after, rest_after
+from engine.spark.run.pacing import Neighbours, Pacing, leaves_work, pacing_of
 from engine.spark.run.progress import ReadSlices
 
 LINGER = timedelta(milliseconds=250)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.compile import compile_script
 from engine.spark.run.run_spec import RunSpec
-from engine.spark.state.pane_choice import begins_by_pane
+from engine.spark.state.panes import begins_by_pane
 from engine.values.run_settings import RunSettings
 from engine.values.start_positions import Backfill
 

@@ -19,7 +19,7 @@ from engine.spark.printers.calls import FORMS
 from engine.spark.printers.expressions import to_sql
 from engine.spark.printers.literals import quote_name
 from engine.spark.spark_types import to_spark
-from engine.spark.workers.register_kernels import register_calls
+from engine.spark.workers.register_functions import register_calls
 from tests.functions.cases.values import INF, NAN, at, decimal, literal, seconds, small, typed, unsigned
 
 if TYPE_CHECKING:

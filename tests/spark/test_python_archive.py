@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SettingError
-from engine.spark.jvm.python_archive import package_python
+from engine.spark.jvm.executor_archives import package_python
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from engine.connectors.base import Chunk, Slice
 from engine.errors import OutOfRangeError
 from engine.plan.placement.fuse import fused_tables
 from engine.spark.read import notes
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import PlanSpec
 from engine.spark.read.reading import SliceReading, heartbeat
-from engine.spark.read.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.spark.read.scan_spec import WITH_WATERMARK, AssignedSlice, EpochMoment, ScanSpec
 from engine.values.instants import FAR_FUTURE, from_micros
 
 SQL = """

@@ -11,10 +11,9 @@ from pathlib import Path
 from engine.compile import compile_script
 from engine.connectors.filesystem.options import FilesystemSourceOptions
 from engine.connectors.filesystem.watched import WatchedFilesystemSource
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import Offset, Planner, PlanSpec
 from engine.spark.read.reading import SliceReading
-from engine.spark.read.scan_spec import WITH_WATERMARK, ScanSpec
+from engine.spark.read.scan_spec import WITH_WATERMARK, AssignedSlice, EpochMoment, ScanSpec
 from engine.spark.read.watermarks import Activity
 from engine.values.instants import from_micros
 

@@ -16,8 +16,8 @@ from pyspark.sql import Row
 from engine.spark.run import epoch as epoch_part
 from engine.spark.run import lifecycle as run
 from engine.spark.run.lifecycle import RunSpec
-from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
 from engine.spark.run.run_spec import PLAIN_SETTINGS
+from engine.spark.run.single_task import OneTaskPlace, put_aside_in
 from engine.values.epoch_report import EpochReport
 from tests.streams.play import Step, at, kill_in_epoch, play, read_rows, write_script
 

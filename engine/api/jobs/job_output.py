@@ -27,7 +27,7 @@ from engine.errors import RequestError, SinkNotFoundError
 from engine.jobs.actors import JobRecord
 from engine.jobs.decisions.intend import is_settled
 from engine.jobs.decisions.status import Progress
-from engine.spark.read.safe_table_names import safe_name
+from engine.spark.read.scan_spec import safe_name
 from engine.store.jobs.records import read_record
 from engine.values.instants import to_micros
 

@@ -69,7 +69,7 @@ def _run(arguments: Namespace) -> int:
     from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
     from engine.plan.explain import explain, explain_state  # noqa: PLC0415
     from engine.plan.state.panes import as_it_begins  # noqa: PLC0415
-    from engine.spark.state.pane_choice import is_all_there  # noqa: PLC0415
+    from engine.spark.state.panes import is_all_there  # noqa: PLC0415
 
     if arguments.set and not arguments.cluster:
         raise SettingError("--set belongs to --cluster", hint="add --cluster")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from engine.compile import Program
 from engine.errors import EngineError, SettingError
-from engine.spark.jvm.cluster_conf import ENVIRONMENT, SECRET, driver_address
+from engine.spark.jvm.conf import ENVIRONMENT, SECRET, driver_address
 from engine.values.cluster import ClusterSettings, has_other_disks, is_one_jvm, refuse_master, refuse_missing_files
 from engine.values.run_settings import RunSettings, refuse_unreachable_state
 

@@ -77,7 +77,7 @@ def _package_arguments(parser: ArgumentParser) -> None:
 
 
 def _run_package(arguments: Namespace) -> int:
-    from engine.spark.jvm.python_archive import package_python  # noqa: PLC0415 - `--help` must not pay for it
+    from engine.spark.jvm.executor_archives import package_python  # noqa: PLC0415 - `--help` must not pay for it
 
     try:
         made = package_python(arguments.output)

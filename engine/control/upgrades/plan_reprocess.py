@@ -42,8 +42,7 @@ def plan_reprocess(
     sooner."""
     from engine.compile import compile_script  # noqa: PLC0415
     from engine.connectors.redirected import describe_redirected  # noqa: PLC0415
-    from engine.spark.read.histories import histories_of  # noqa: PLC0415
-    from engine.spark.read.starts import counting_starts  # noqa: PLC0415
+    from engine.spark.read.starts import counting_starts, histories_of  # noqa: PLC0415
     from engine.udf.declared import name_files  # noqa: PLC0415
 
     program = compile_script(query, udfs=name_files(udfs), connections=connections, may_hold_secrets=may_hold_secrets)

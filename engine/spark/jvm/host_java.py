@@ -2,24 +2,27 @@
 
 The threads of a gateway run all calls of its driver. They carry the driver's session, scheduler pool and job tag (see
 `jvm/local_files/arroyo/Tenant.java`).
+
+py4j itself would wait forever for a JVM that hangs.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from engine.errors import JvmDiedError, SharedJavaDiedError, message_of
 from engine.spark.jvm import start as java_process
-from engine.spark.jvm.bounded_calls import answer_within
 from engine.spark.jvm.session import close_session, gateway_of_session, open_session
 
 _FAIR: Mapping[str, str] = {
@@ -129,3 +132,39 @@ class HostJava:
     def close(self) -> None:
         """Stop the JVM."""
         close_session(self.spark)
+
+
+T = TypeVar("T")
+
+
+def answer_within(patience: timedelta, call: Callable[[], T], too_late: Callable[[T], object] = lambda _: None) -> T:
+    """Call and return the result; raise TimeoutError if the call takes too long. A thread then stays in the call until
+    the JVM answers or ends, and passes a late result to `too_late`."""
+    answers, guard = SimpleQueue[tuple[T | None, BaseException | None]](), threading.Lock()
+    is_given_up = False
+
+    def obey() -> None:
+        answer, failure = None, None
+        try:
+            answer = call()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            failure = error
+        with guard:
+            if not is_given_up:
+                answers.put((answer, failure))
+                return
+        if failure is None:
+            too_late(answer)  # type: ignore[arg-type] # there is one
+
+    threading.Thread(target=obey, name="call into Java", daemon=True).start()
+    try:
+        answer, failure = answers.get(timeout=patience.total_seconds())
+    except Empty:
+        with guard:
+            is_given_up = answers.empty()
+        if is_given_up:
+            raise TimeoutError(f"Java does not answer for {patience.total_seconds():.0f} s") from None
+        answer, failure = answers.get()
+    if failure is not None:
+        raise failure
+    return answer  # type: ignore[return-value] # there is one

@@ -34,9 +34,8 @@ from engine.errors import (
 )
 from engine.spark.jvm import start as java_process
 from engine.spark.jvm.class_archive import cache_dir, find_archive
-from engine.spark.jvm.cluster_conf import PYTHON, SECRET, ClusterLaunch, cluster_conf
-from engine.spark.jvm.conf import driver_conf
-from engine.spark.jvm.engine_archive import engine_archive
+from engine.spark.jvm.conf import PYTHON, SECRET, ClusterLaunch, cluster_conf, driver_conf
+from engine.spark.jvm.executor_archives import engine_archive
 from engine.spark.jvm.java import find_java
 from engine.spark.jvm.py4j_garbage import Garbage
 from engine.spark.workers.fork_start import ForkServer, start_server, write_program

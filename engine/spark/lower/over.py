@@ -11,7 +11,7 @@ from engine import types
 from engine.functions import find_over
 from engine.plan.nodes import Aggregate, Frame, NamedOver, Order, Over, Top
 from engine.plan.placement.whole import Leading
-from engine.spark.jvm.local_files.leading import may_lead
+from engine.spark.jvm.local_files.java_classes import may_lead
 from engine.spark.lower.rows import quoted
 from engine.spark.printers.aggregates import aggregate_to_sql
 from engine.spark.printers.expressions import to_sql

@@ -28,7 +28,7 @@ from engine.plan.nodes import (
     WindowAggregate,
 )
 from engine.plan.tree import EVENT_TIME, WATERMARK, hidden_in
-from engine.spark.jvm.local_files.counts import total_of_counts
+from engine.spark.jvm.local_files.java_classes import total_of_counts
 from engine.spark.lower.calendar_windows import last_end_of_row, windows_of_row
 from engine.spark.lower.paned import lower_panes
 from engine.spark.lower.rows import EVENT_TIME_MARK, quoted

@@ -28,8 +28,7 @@ from engine.plan.nodes import Fused, Partials
 from engine.plan.tree import EVENT_TIME, HEARTBEAT, RETRACT, WATERMARK
 from engine.schema import arrow_schema
 from engine.spark.read import notes
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
-from engine.spark.read.scan_spec import ScanSpec
+from engine.spark.read.scan_spec import AssignedSlice, EpochMoment, ScanSpec
 from engine.spark.read.watermarks import bounded
 from engine.spark.write.dead_letters import DeadLetterNotes
 from engine.values.instants import to_micros

@@ -1,17 +1,19 @@
-"""Description of a source table for its planner and its tasks."""
+"""Description of a source table for its planner and its tasks, and the slices that an epoch's plan assigns to a
+task.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from engine import types
 from engine.connectors import source_kind_of
-from engine.connectors.base import Source, SparkRead, Table
+from engine.connectors.base import Position, Slice, Source, SparkRead, Table
 from engine.plan.nodes import Fused, Partials, Scan
 from engine.plan.tree import EVENT_TIME, HEARTBEAT, RETRACT, ROW_ID, WATERMARK
 from engine.schema import Field, Schema
 from engine.spark.read.planner import PlanSpec
-from engine.spark.read.safe_table_names import safe_name
 
 CHANGES = Schema((Field(RETRACT, types.BOOLEAN), Field(ROW_ID, types.BIGINT)))
 """Hidden columns of changelog rows."""
@@ -66,3 +68,33 @@ class ScanSpec:
 def format_name(table: str) -> str:
     """Return the name a table's data source is registered under."""
     return f"arroyo_{safe_name(table)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedSlice:
+    """A slice to read: its number within its partition, the number of slices of the partition, and the end of the
+    partition's range."""
+
+    slice: Slice
+    index: int
+    end: Position
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMoment:
+    """Times of an epoch in microseconds: the watermark of its rows, and the time of planning, which is the event time
+    of rows without one. Rows before `since`, and from `until` on, are dropped."""
+
+    watermark: int
+    planned: int
+    since: int | None = None
+    until: int | None = None
+
+
+def safe_name(table: str) -> str:
+    """Return a name that is safe as a part of a path and different for every table, whatever its name is; case does not
+    matter."""
+    lower = table.lower()
+    readable = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in lower)[:40]
+    return f"{readable}_{hashlib.sha256(lower.encode()).hexdigest()[:8]}"

@@ -24,9 +24,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from engine.connectors.base import Slice
 from engine.errors import MissingPackageError, message_of
 from engine.spark.map_in_arrow import map_in_arrow
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.reading import SliceReading
-from engine.spark.read.scan_spec import ScanSpec
+from engine.spark.read.scan_spec import AssignedSlice, EpochMoment, ScanSpec
 from engine.spark.read.source import Reader, Task, source_class, streamed
 from engine.spark.spark_types import spark_schema
 

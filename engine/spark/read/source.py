@@ -24,12 +24,11 @@ from pyspark.sql.types import StructType
 from engine.connectors.base import CommitListener, HasClock, HasPatience, Json, Position, Source
 from engine.delivery.outbox import stay_on_driver
 from engine.plan.times import fixed_delay
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.planner import Offset, Planner
 from engine.spark.read.pulses import announce, beat
-from engine.spark.read.scan_spec import ScanSpec, format_name
+from engine.spark.read.scan_spec import AssignedSlice, EpochMoment, ScanSpec, format_name
 from engine.spark.read.watermarks import Activity, Silence
-from engine.spark.run.pace_file import PaceFile, PlannerPause
+from engine.spark.run.pace import PaceFile, PlannerPause
 from engine.spark.spark_types import spark_schema
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""One epoch: pass the rows that the stream part emitted through the epoch part and into the sinks.
+"""One epoch: a gate admits it, and the rows that the stream part emitted pass through the epoch part into the
+sinks.
 
 All sinks are written in one pass over the rows. Tasks write segments and return messages; then the driver lets each
 sink commit its epoch. Nothing is visible before that.
@@ -7,18 +8,27 @@ sink commit its epoch. Nothing is visible before that.
     tasks       0: 2 rows for clicks, 1 for alerts      1: 1 row for clicks
     messages    (clicks, 2, segment 0), (alerts, 1, segment 0), (clicks, 1, segment 1)
     commit      clicks takes segments 0 and 1, then alerts takes its segment 0
+
+Spark's thread     begins epoch 7
+thread of the run  is_under_way: epoch 7 has begun and is not reported yet
+thread of the run  reports epoch 7
+thread of the run  refuses further epochs: none is under way, so none can begin
+Spark's thread     begins epoch 8: StopRequested, before its first effect
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from pyspark.sql import DataFrame, Row
 
+from engine.checkpoints.claim import Claim
 from engine.connectors.base import Epoch, HoldsRows, Table
 from engine.plan.nodes import Branch, is_updating
 from engine.plan.placement.split import Parts
@@ -29,9 +39,11 @@ from engine.spark.lower import epoch_lowering
 from engine.spark.lower.over import lower_leading
 from engine.spark.lower.rows import quoted
 from engine.spark.map_in_arrow import map_in_arrow
+from engine.spark.read.offset_log import hash_offsets, read_settled
 from engine.spark.read.scan_spec import CHANGES
 from engine.spark.run.map_only import WholeTasks
-from engine.spark.run.one_task_place import OneTaskPlace, put_aside_in
+from engine.spark.run.single_task import OneTaskPlace, put_aside_in
+from engine.spark.run.stop_control import Control, StopRequested
 from engine.spark.tagged_frames import tag, untag, with_numbered_columns
 from engine.spark.write.targets import Target
 from engine.spark.write.write_segments import MESSAGE, segment_writer
@@ -292,3 +304,54 @@ def commit_sinks(
         if delivery_of is not None:
             delivery_of[name] = delivery_of.get(name, timedelta(0)) + timedelta(seconds=time.monotonic() - begin)
     return held_from
+
+
+def planned_epoch(number: int, claim: Claim, checkpoint: Path, *, closes_windows: bool) -> Epoch:
+    """Return the epoch of a number. It is read from files only, so a replay in another process gets the same."""
+    settled = read_settled(checkpoint, number, closes_windows=closes_windows)
+    has_before = (checkpoint / "offsets" / str(number - 1)).exists()
+    before = read_settled(checkpoint, number - 1, closes_windows=closes_windows) if has_before else None
+    return Epoch(
+        number=number,
+        lineage=claim.lineage,
+        generation=claim.generation,
+        offsets=hash_offsets(checkpoint, number),
+        parents=claim.parents,
+        watermark=settled.watermark,
+        is_last=settled.is_last,
+        watermark_before=before.watermark if before is not None else None,
+    )
+
+
+@dataclass(slots=True)
+class EpochGate:
+    """The newest epoch that has begun, and the newest that was reported; -1 before the first epoch of this run."""
+
+    control: Control
+    newest: int = -1
+    newest_reported: int = -1
+    _is_refusing: bool = False
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self, number: int) -> None:
+        """Begin an epoch. Raise StopRequested if none may begin: so far it is only planned, and the next query runs
+        exactly this epoch."""
+        with self._guard:
+            if self.control.refuses_epochs or self._is_refusing:
+                raise StopRequested
+            self.newest = number
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an epoch has begun that is not reported."""
+        return self.newest > self.newest_reported
+
+    def refuse(self) -> bool:
+        """Let no further epoch begin, unless one is under way; return whether none is under way."""
+        with self._guard:
+            self._is_refusing = not self.is_under_way
+            return self._is_refusing
+
+    def admit(self) -> None:
+        """Let the epochs of another query begin."""
+        self._is_refusing = False

@@ -45,8 +45,8 @@ from engine.plan.state.forms import with_forms
 from engine.plan.state.panes import fit_for_panes, with_panes
 from engine.plan.state.withheld import withhold
 from engine.plan.times import window_ends
-from engine.spark.jvm.cluster_conf import ClusterLaunch, driver_address
-from engine.spark.jvm.local_files.planned_watermarks import close_by_plan
+from engine.spark.jvm.conf import ClusterLaunch, driver_address
+from engine.spark.jvm.local_files.java_classes import close_by_plan
 from engine.spark.jvm.session import (
     close_session,
     closing_session,
@@ -56,37 +56,30 @@ from engine.spark.jvm.session import (
     scratch_on_this_machine,
 )
 from engine.spark.jvm.state_in_bucket import state_in_bucket
-from engine.spark.read.histories import histories_of
 from engine.spark.read.offset_log import planned_for, read_ends
 from engine.spark.read.pulses import Pulses
 from engine.spark.read.scan_spec import format_name
-from engine.spark.read.starts import begun_tables
-from engine.spark.run import executor_watch
-from engine.spark.run.bucket_requests import BucketRequests, requests_of
-from engine.spark.run.draining import Draining
-from engine.spark.run.epoch import EpochPart
-from engine.spark.run.epoch_gate import EpochGate
-from engine.spark.run.executor_probe import probe_executors
-from engine.spark.run.executor_watch import ExecutorWatch, count_executors
+from engine.spark.read.starts import begun_tables, histories_of
+from engine.spark.run import executors
+from engine.spark.run.epoch import EpochGate, EpochPart, planned_epoch
+from engine.spark.run.executors import ExecutorWatch, count_executors, probe_executors
 from engine.spark.run.failures import explain_failure
-from engine.spark.run.fresh_progress import read_fresh
 from engine.spark.run.mailbox import Mailbox, open_mailbox
-from engine.spark.run.one_task_place import OneTaskPlace
 from engine.spark.run.operator_times import PlanReader, plan_text
 from engine.spark.run.pace import LONGEST_STRETCH
 from engine.spark.run.pacing import Pacing, leaves_work, pacing_of
-from engine.spark.run.planned_epoch import planned_epoch
 from engine.spark.run.prepared_run import PreparedRun, begin_state, begun_run, prepare, query_of, with_secrets
 from engine.spark.run.progress import WrittenEpoch
 from engine.spark.run.receivers import Receivers, receivers_of
-from engine.spark.run.reports import Reporter
+from engine.spark.run.reports import BucketRequests, Reporter, read_fresh, requests_of
 from engine.spark.run.run_spec import RunSpec
-from engine.spark.run.stop_control import Control, StopRequested
+from engine.spark.run.single_task import OneTaskPlace
+from engine.spark.run.stop_control import Control, Draining, StopRequested
 from engine.spark.run.stream import EpochLimits, StreamPart, stream_part
-from engine.spark.state.pane_choice import begins_by_pane
+from engine.spark.state.panes import begins_by_pane
 from engine.spark.upgrade.hand_over import read_meeting
 from engine.spark.upgrade.take_over import refuse_another_history, refuse_empty, save_before, take_over
-from engine.spark.write.dead_letter_tables import DeadLetterTable
+from engine.spark.write.dead_letters import DeadLetterTable
 from engine.spark.write.targets import Target, sink_directory
 from engine.values.cluster import is_one_jvm, refuse_master, refuse_missing_files
 from engine.values.epoch_report import EpochReport
@@ -346,7 +339,7 @@ class _Running:
     query: StreamingQuery | None = None
     """The query that runs; its first epoch may begin before it is known."""
     closes_by_plan: bool = False
-    """Whether the query has its planned watermarks (`planned_watermarks.py`)."""
+    """Whether the query has its planned watermarks (`close_by_plan`)."""
     owner: PrefixOwner | None = None
     """The claim on the prefix in a bucket, if the state is there."""
     requests: BucketRequests | None = None
@@ -361,8 +354,7 @@ class _Running:
         pulses.clear()
         self.pacing.begin()
         if spec.is_on_cluster:
-            patience = executor_watch.PATIENCE
-            self.executors = ExecutorWatch(lambda: count_executors(spark), str(spec.master), patience)
+            self.executors = ExecutorWatch(lambda: count_executors(spark), str(spec.master), executors.PATIENCE)
         if self.owner is not None and not spec.settings.is_shared:
             self.requests = requests_of(spark)
         steps = self._steps(spark)

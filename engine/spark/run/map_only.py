@@ -23,9 +23,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from engine.arrow.evaluate import evaluate
 from engine.connectors.base import Epoch, Slice
 from engine.plan.placement.whole import WholeBranch
-from engine.spark.read.assigned_slices import AssignedSlice, EpochMoment
 from engine.spark.read.reading import SliceReading
-from engine.spark.read.scan_spec import ScanSpec
+from engine.spark.read.scan_spec import AssignedSlice, EpochMoment, ScanSpec
 from engine.spark.read.source import Reader, Task, source_class, streamed
 from engine.spark.write.targets import Target
 from engine.spark.write.write_segments import rows_by_sink, write_task

@@ -29,9 +29,8 @@ from engine.connectors.base import Table
 from engine.connectors.secret_values import fill_in
 from engine.errors import StateBusyError
 from engine.spark.jvm.s3_jars import s3_jars
-from engine.spark.read.histories import histories_of, unsaid_starts
 from engine.spark.read.history import History
-from engine.spark.read.starts import begun_tables, counting_starts, with_starts
+from engine.spark.read.starts import begun_tables, counting_starts, histories_of, unsaid_starts, with_starts
 from engine.spark.run.mailbox import Mailbox
 from engine.spark.run.run_spec import RunSpec
 from engine.udf.requirements import check_requirements

@@ -12,7 +12,7 @@ from engine.connectors.intake.log import LogWriter
 from engine.connectors.intake.options import IntakeOptions
 from engine.connectors.intake.receiver import ReceivingThread, Reception
 from engine.connectors.intake.source import disk_not_shared
-from engine.spark.read.safe_table_names import safe_name
+from engine.spark.read.scan_spec import safe_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,28 @@
-"""Build the report of a committed epoch from Spark's progress and the counts of readers and sinks."""
+"""Build the report of a committed epoch from Spark's progress, the counts of readers and sinks, and the requests to
+the bucket of its state.
+
+Spark keeps its last twenty reports. Each call crosses into the JVM, and a report is serialised there and parsed here,
+so reports that are already known are not requested:
+
+    known up to epoch 6; Spark has 4, 5, 6, 7, 8       requests the numbers of 8, 7 and 6, and the texts of 7 and 8
+    known up to epoch 8; Spark has 5, 6, 7, 8          requests the number of 8
+
+changelog               the PUTs of epochs: one for each partition of state
+put, get, head, list, delete    of a start, then of maintenance alone
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.checkpoints.late_batches import Stretch, stretches
 from engine.compile import Program
@@ -92,3 +109,64 @@ class Reporter:
         rows = sum(note.rows or 0 for note in reader_notes)
         dropped = sum(note.dropped for note in reader_notes)
         return ReadSlices(rows, dropped, dropped) if is_fresh else ReadSlices(0, dropped)
+
+
+class JavaProgress(Protocol):
+    """Spark's report of an epoch, as a Java object."""
+
+    def batchId(self) -> int:  # noqa: N802 - Spark's name
+        """Return the number of the epoch."""
+
+    def json(self) -> str:
+        """Return the report as JSON."""
+
+
+def read_fresh(query: StreamingQuery, newest: int) -> Sequence[Mapping[str, object]]:
+    """Return the reports of the epochs after `newest`, in order."""
+    java = query._jsq  # noqa: SLF001 - pyspark's own way reads all twenty, twice
+    last: JavaProgress | None = java.lastProgress()
+    if last is None or last.batchId() <= newest:
+        return []
+    return read_after(java.recentProgress(), newest)
+
+
+def read_after(reports: Sequence[JavaProgress], newest: int) -> Sequence[Mapping[str, object]]:
+    """Parse the reports of epochs after `newest`; the reports are in order."""
+    fresh: list[Mapping[str, object]] = []
+    for index in range(len(reports) - 1, -1, -1):
+        report = reports[index]
+        if report.batchId() <= newest:
+            break
+        fresh.append(json.loads(report.json()))
+    return fresh[::-1]
+
+
+@dataclass(slots=True)
+class BucketRequests:
+    """Counts what was sent since the last call. `read` returns all that was ever sent, as JSON."""
+
+    read: Callable[[], str]
+    _before: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._before = self._counts()
+
+    def since_last(self) -> Mapping[str, int]:
+        """Return the requests since the last call, of the kinds that were sent."""
+        counts = self._counts()
+        further = {kind: count - self._before.get(kind, 0) for kind, count in counts.items()}
+        self._before = counts
+        return {kind: count for kind, count in sorted(further.items()) if count > 0}
+
+    def _counts(self) -> Mapping[str, int]:
+        try:
+            return {kind: int(count) for kind, count in json.loads(self.read()).items()}
+        except Py4JError:
+            return {}  # a JVM that has ended is reported where it is needed
+
+
+def requests_of(spark: SparkSession) -> BucketRequests:
+    """Count the requests of a session and its executors. The JVM must not have the states of other pipelines."""
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - pyspark has no other way to Java
+    assert jvm is not None
+    return BucketRequests(lambda: str(jvm.arroyo.BucketRequests.counts()))

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Row
 
 from engine.arrow.keys import TooManyPairs
 from engine.arrow.relations import Relations
 from engine.plan.nodes import Write
 from engine.schema import Schema, arrow_schema
-from engine.spark.run.one_task_place import PUT_ASIDE, OneTaskPlace
 from engine.spark.tagged_frames import TAG
 from engine.spark.write.write_segments import message_of, write_task
 
@@ -119,3 +119,25 @@ class RowsPutAside:
         """Yield the rows of the file."""
         with pa.ipc.open_stream(str(self.path)) as reader:
             yield from reader
+
+
+PUT_ASIDE = -1
+"""Replaces the number of a sink in a message that names a file with rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneTaskPlace:
+    """Settings of single-task execution: the directory for rows that are too many, the number of tasks whose rows are
+    collected, the limits of bytes and row pairs, and the number of epochs that Spark executes after a limit was
+    exceeded."""
+
+    scratch: Path
+    tasks: int
+    most_bytes: int = 32 * 1024 * 1024
+    most_pairs: int = 2_000_000
+    rests_for: int = 16
+
+
+def put_aside_in(answers: Sequence[Row]) -> Path | None:
+    """Return the file into which the task has put rows that were too many for it."""
+    return next((Path(bytes(answer.message).decode()) for answer in answers if answer.sink == PUT_ASIDE), None)

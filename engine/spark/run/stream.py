@@ -17,15 +17,13 @@ from engine.spark.lower import stream_lowering
 from engine.spark.lower.rows import open_table, quoted
 from engine.spark.read.history import History
 from engine.spark.read.planner import Offset, PlanSpec
-from engine.spark.read.safe_table_names import safe_name
-from engine.spark.read.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name
+from engine.spark.read.scan_spec import BARE, WITH_TIME, WITH_WATERMARK, ScanSpec, format_name, safe_name
 from engine.spark.read.slices_read_by_spark import stream_slices, tables_of
 from engine.spark.read.source import Reader, source_class, streamed
 from engine.spark.run.epoch import EpochPart
 from engine.spark.run.map_only import WholeTasks
 from engine.spark.tagged_frames import tag
-from engine.spark.workers.register_kernels import register_kernels
-from engine.spark.workers.register_udfs import register_udfs
+from engine.spark.workers.register_functions import register_kernels, register_udfs
 
 
 @dataclass(frozen=True, slots=True)

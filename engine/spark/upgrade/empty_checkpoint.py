@@ -30,9 +30,8 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from engine.compile import Program
 from engine.connectors.base import Json, SinkContext
 from engine.spark.jvm.session import leave_state
-from engine.spark.read.assigned_slices import EpochMoment
 from engine.spark.read.planner import Offset
-from engine.spark.read.scan_spec import format_name
+from engine.spark.read.scan_spec import EpochMoment, format_name
 from engine.spark.read.source import Reader, Task, streamed
 from engine.spark.run.epoch import EpochPart
 from engine.spark.run.stream import EpochLimits, lowered, open_tables, register_functions, scan_specs

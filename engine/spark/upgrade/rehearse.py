@@ -1,4 +1,4 @@
-"""Rehearsal: run the old and the new query over the same input, and compare their output.
+"""Rehearsal: run the old and the new query over the same input, and compare their output as multisets, on disk.
 
     savepoint     of the old query, or a copy of the newest epoch of its state
     old/, new/    two copies of it in a scratch directory, with the same end of every table
@@ -7,36 +7,55 @@
     compare       sink by sink, as multisets
 
 State, targets and consumer groups of the pipeline are at most read. A crash leaves only the scratch directory behind.
+
+Compare the rows that two runs wrote to a sink, as multisets, on disk.
+
+    old    (ann, 7) 1    (bob, 2) 1    (bob, 2) -1   (bob, 3) 1
+    new    (ann, 8) 1                                (bob, 3) 1
+    weight of each row in new minus its weight in old:
+           (ann, 7) -1: only in old    (ann, 8) 1: only in new    all others 0: equal
+
+A row that was replaced counts only in its final version. A retraction of an earlier row in only one of the two runs
+is a difference, too: the row remains in the other run.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from engine.changes.row_difference import PlayedRange, RehearsalReport, SinkDifference, remarks, with_kept_rows
+from engine.changes.row_difference import (
+    DifferentRow,
+    PlayedRange,
+    RehearsalReport,
+    SinkDifference,
+    remarks,
+    with_kept_rows,
+)
 from engine.checkpoints.layout import StatePaths
 from engine.checkpoints.restore import restore
 from engine.compile import Program
-from engine.connectors.rehearsal import rows_directory
+from engine.connectors.rehearsal import WEIGHT, column, rows_directory
 from engine.connectors.secret_values import fill_in
 from engine.errors import EngineError, RehearsalError, RehearsalFailedError, message_of
+from engine.schema import Field, Schema
 from engine.spark.jvm.session import close_session, open_session
 from engine.spark.read.fixed_ends import FixedEnd, ends_now, fix_ends
 from engine.spark.run.lifecycle import run_in
 from engine.spark.run.run_spec import PLAIN_SETTINGS, RunSpec, StateUpgrade
 from engine.spark.run.stop_control import Control
-from engine.spark.upgrade.compare_rows import KeptTable, compare_tables
 from engine.spark.upgrade.rehearsal_plan import PlannedRehearsal
 from engine.spark.write.targets import sink_directory
+from engine.types import is_number
 from engine.values.epoch_report import EpochReport
 
 
@@ -204,3 +223,66 @@ def _kept(program: Program, state: Path) -> Mapping[str, KeptTable]:
 def _count(spark: SparkSession, table: KeptTable | None) -> int:
     is_there = table is not None and table.directory.is_dir()
     return spark.read.parquet(str(table.directory)).count() if table is not None and is_there else 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTable:
+    """Rows that a run wrote to a sink, as Parquet files in a directory. Without rows there is no directory."""
+
+    schema: Schema
+    directory: Path
+
+
+def compare_tables(
+    spark: SparkSession, sink: str, old: KeptTable, new: KeptTable, scratch: Path, examples: int
+) -> SinkDifference:
+    """Compare the rows that two runs have saved of a sink. Differences are written to the new folder `scratch`, and
+    this many examples are returned."""
+    shared = [(field, other) for field in old.schema if (other := new.schema.find(field.name)) is not None]
+    common = [(field, other) for field, other in shared if _are_comparable(field, other)]
+    old_rows = _rows(spark, old, [field for field, _ in common])
+    new_rows = _rows(spark, new, [other for _, other in common])
+    result = SinkDifference(
+        sink,
+        0 if old_rows is None else old_rows.count(),
+        0 if new_rows is None else new_rows.count(),
+        columns=tuple(field.name for field, _ in common),
+        added_columns=tuple(field.name for field in new.schema if old.schema.find(field.name) is None),
+        removed_columns=tuple(field.name for field in old.schema if new.schema.find(field.name) is None),
+        incomparable_columns=tuple(field.name for field, other in shared if not _are_comparable(field, other)),
+    )
+    sides = [] if old_rows is None else [old_rows.withColumn(WEIGHT, -F.col(WEIGHT))]
+    sides += [] if new_rows is None else [new_rows]
+    return _with_differences(spark, result, sides, scratch, examples) if sides else result
+
+
+def _are_comparable(old: Field, new: Field) -> bool:
+    return old.type == new.type or (is_number(old.type) and is_number(new.type))
+
+
+def _rows(spark: SparkSession, table: KeptTable, fields: Sequence[Field]) -> DataFrame | None:
+    """Return the rows with some of the columns, numbered, and their weights; None if there are no rows."""
+    if not table.directory.is_dir():
+        return None
+    places = [table.schema.fields.index(field) for field in fields]
+    chosen = [F.col(column(place)).alias(column(number)) for number, place in enumerate(places)]
+    return spark.read.parquet(str(table.directory)).select(*chosen, WEIGHT)
+
+
+def _with_differences(
+    spark: SparkSession, result: SinkDifference, sides: Sequence[DataFrame], scratch: Path, examples: int
+) -> SinkDifference:
+    keys = [column(number) for number in range(len(result.columns))]
+    together = sides[0] if len(sides) == 1 else sides[0].unionAll(sides[1])
+    different = together.groupBy(*keys).agg(F.sum(WEIGHT).alias(WEIGHT)).where(f"{WEIGHT} <> 0")
+    different.write.parquet(str(scratch))
+    written = spark.read.schema(different.schema).parquet(str(scratch))
+    counts = written.agg(
+        F.coalesce(F.sum(F.when(F.col(WEIGHT) < 0, -F.col(WEIGHT))), F.lit(0)).alias("old"),
+        F.coalesce(F.sum(F.when(F.col(WEIGHT) > 0, F.col(WEIGHT))), F.lit(0)).alias("new"),
+    ).collect()[0]
+    named = [F.col(key).alias(name) for key, name in zip(keys, result.columns, strict=True)]
+    row = F.to_json(F.struct(*named), {"ignoreNullFields": "false"}) if named else F.lit("{}")
+    first = written.orderBy(*keys, WEIGHT).limit(examples).select(row.alias("row"), WEIGHT).collect()
+    shown = tuple(DifferentRow(str(found["row"]), found[WEIGHT] > 0, abs(found[WEIGHT])) for found in first)
+    return replace(result, only_old=counts["old"], only_new=counts["new"], examples=shown)

@@ -50,8 +50,7 @@ from engine.spark.read.starts import begun_after, begun_tables, counting_starts
 from engine.spark.run.run_spec import StateUpgrade
 from engine.spark.upgrade.empty_checkpoint import build_skeleton
 from engine.spark.upgrade.left_sinks import refuse_left_sinks
-from engine.spark.upgrade.migrate import migrate
-from engine.spark.upgrade.pane_upgrades import nodes_by_pane, open_in_panes, panes_after
+from engine.spark.upgrade.migrate import migrate, nodes_by_pane, open_in_panes, panes_after
 from engine.spark.write.targets import sink_directory
 from engine.udf.declared import UdfFile
 from engine.values.start_positions import StartPosition

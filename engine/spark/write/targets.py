@@ -13,8 +13,7 @@ from engine.plan.nodes import Write, is_updating
 from engine.plan.times import has_late_rows
 from engine.plan.tree import EVENT_TIME
 from engine.schema import Field, Schema
-from engine.spark.read.safe_table_names import safe_name
-from engine.spark.read.scan_spec import CHANGES
+from engine.spark.read.scan_spec import CHANGES, safe_name
 from engine.types import TIMESTAMP
 
 

@@ -1,13 +1,60 @@
-"""Write the rows of one operator's state into the empty state of another operator, with other value columns."""
+"""Our Java classes, called from Python: an aggregate, a filter before a sort, the watermark of an epoch, and a writer
+of state.
+
+Close windows in the epoch whose offsets move the watermark.
+
+    offset 8     watermark 12:00:05, from the rows of epoch 7
+    epoch 8      emits windows that end by 12:00:05; a row of epoch 8 in one of them is late
+    Spark alone  would learn 12:00:05 while it reads epoch 8, and emit the windows in epoch 9
+
+The state is not scanned if no window can end between the previous watermark and the new one. See
+docs/decisions/windows-close-by-the-plan.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import SparkContext
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.classic.column import Column as ClassicColumn
+
+from engine.plan.times import Ends
+from engine.spark.read.watermarks import END_OF_WINDOWS
+
+
+def total_of_counts(counts: Column) -> Column:
+    """Return the sum of a column of counts; never NULL."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no other way to Java
+    assert context is not None
+    assert context._jvm is not None  # noqa: SLF001
+    return ClassicColumn(context._jvm.arroyo.TotalOfCounts.of(counts._jc))  # noqa: SLF001
+
+
+def may_lead(start: Column, end: Column, value: Column, places: int, *, descending: bool) -> Column:
+    """Whether fewer than this many rows of the same window that are strictly before a row have passed in this task.
+    True for a row without a value or a window."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - pyspark has no other way to Java
+    assert context is not None
+    assert context._jvm is not None  # noqa: SLF001
+    columns = [column._jc for column in (start, end, value)]  # noqa: SLF001
+    return ClassicColumn(context._jvm.arroyo.Leading.of(*columns, places, descending))  # noqa: SLF001
+
+
+_TICK = timedelta(microseconds=1)
+
+
+def close_by_plan(spark: SparkSession, name: str, ends: Iterable[Ends] | None) -> None:
+    """Let a running query close its windows by the plan, from its next epoch on. Must be called during one of its
+    epochs."""
+    (query,) = (query for query in spark.streams.active if query.name == name)
+    assert spark._jvm is not None  # noqa: SLF001 - pyspark has no other way to Java
+    told = ",".join(f"{end.every // _TICK}+{end.since // _TICK}" for end in ends or ())
+    spark._jvm.arroyo.PlannedWatermarks.install(query._jsq, END_OF_WINDOWS // 1000, told)  # noqa: SLF001 - see above
 
 
 @dataclass(frozen=True, slots=True)

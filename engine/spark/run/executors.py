@@ -1,4 +1,6 @@
-"""A probe of the executors of a cluster, before the first epoch: can they run our tasks?
+"""Executors of a cluster: a probe before the first epoch, and a watch that notices when all are lost for good.
+
+A probe of the executors of a cluster, before the first epoch: can they run our tasks?
 
     driver      probe-5f2c/driver          "5f2c"                                       only with a declared shared disk
     task 3      compares versions and packages, asks the mailbox; reads the file, and writes probe-5f2c/3
@@ -6,6 +8,10 @@
 
 Tasks are sent until each executor that Spark knows has run some. One that comes later is not probed: what its tasks
 lack then fails them.
+
+master killed          the run continues with its executors
+master started again   it knows neither the run nor its executors, and ends these: Spark waits, without an end
+three minutes later    the run ends with `run.no_executors`, and its next start registers with the new master
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import version
@@ -32,7 +38,7 @@ import engine
 from engine.delivery.mailbox_client import MailboxClient
 from engine.delivery.mailbox_protocol import read_address
 from engine.errors import DiskNotSharedError, EngineError, ExecutorUnfitError, NoExecutorsError, message_of
-from engine.spark.jvm.engine_archive import NO_PYTHON
+from engine.spark.jvm.executor_archives import NO_PYTHON
 from engine.spark.jvm.java import java_major
 from engine.spark.workers.fork_server import NEEDED
 from engine.udf.declared import UdfFile
@@ -318,3 +324,47 @@ def _driver_of(spark: SparkSession) -> str:
 
 def _first_line(text: str) -> str:
     return text.strip().splitlines()[0].strip()[:500] if text.strip() else "no reason was given"
+
+
+PATIENCE = timedelta(minutes=3)
+"""Longest time that a run may be without any executor. A cluster that starts another one needs less."""
+_EVERY = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class ExecutorWatch:
+    """Looks every few seconds whether there is an executor."""
+
+    count: Callable[[], int]
+    master: str
+    patience: timedelta = PATIENCE
+    clock: Callable[[], float] = time.monotonic
+    _looked_at: float = field(default=float("-inf"), init=False)
+    _alone_since: float | None = field(default=None, init=False)
+
+    def look(self) -> None:
+        """Raise NoExecutorsError if there has been no executor for too long."""
+        now = self.clock()
+        if now - self._looked_at < _EVERY.total_seconds():
+            return
+        self._looked_at = now
+        if self.count() > 0:
+            self._alone_since = None
+            return
+        self._alone_since = now if self._alone_since is None else self._alone_since
+        if now - self._alone_since >= self.patience.total_seconds():
+            raise NoExecutorsError(
+                f"all executors of {self.master} have been gone for {self.patience.total_seconds():.0f} s",
+                hint="nothing is lost: the next start asks the master for executors again; see the page and the logs "
+                "of the cluster",
+            )
+
+
+def count_executors(spark: SparkSession) -> int:
+    """Return how many executors are up, as far as Spark's driver knows. A JVM that does not answer is another error,
+    which its next call shows: until then it counts as one."""
+    try:
+        # the driver is in the list, too
+        return int(spark.sparkContext._jsc.sc().statusStore().executorList(True).size()) - 1  # noqa: SLF001 - see above
+    except Py4JError:
+        return 1
