@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from engine.connectors import sink_kind_of, source_kind_of
-from engine.connectors.base import Table, narrowed
+from engine.connectors.base import Options, Table, narrowed
 from engine.connectors.redirected import redirected
 from engine.connectors.shown import only_shown
 from engine.connectors.stand_ins import stood_in, unread
@@ -258,17 +258,17 @@ def _code_of(udf: Udf) -> Code:
 
 
 def _describe(table: Table) -> str:
-    form = "" if table.format is None else _described_format(table.format)
-    options = table.options.model_dump_json(exclude=set(table.options.changeable))
+    form = "" if table.format is None else _described_options(table.format)
+    options = _described_options(table.options, table.options.changeable)
     parts = [table.connector, table.direction, options, form, table.schema, table.metadata]
     parts += [table.primary_key] if table.primary_key else []
     return stable_text(parts)
 
 
-def _described_format(options: FormatOptions) -> str:
+def _described_options(options: Options | FormatOptions, left_out: frozenset[str] = frozenset()) -> str:
     fields = type(options).model_fields
-    left_out = {name for name in options.added if getattr(options, name) == fields[name].default}
-    return options.model_dump_json(exclude=left_out)
+    defaults = {name for name in options.added if getattr(options, name) == fields[name].default}
+    return options.model_dump_json(exclude={*left_out, *defaults})
 
 
 def _narrow(table: Table, scans: Mapping[str, Scan]) -> Table:

@@ -44,6 +44,8 @@ class Options(BaseModel):
 
     changeable: ClassVar[frozenset[str]] = frozenset()
     """Fields that may change while a pipeline keeps its state, because they do not determine which rows there are."""
+    added: ClassVar[frozenset[str]] = frozenset()
+    """Fields that were added later. While they have their default, fingerprints omit them, so older states fit."""
 
 
 @dataclass(frozen=True, slots=True)

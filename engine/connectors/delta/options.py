@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field as Option
 
 from engine.connectors.files.sink_options import TimedFileSinkOptions
@@ -12,6 +14,8 @@ class DeltaOptions(TimedFileSinkOptions, StorageOptions):
     """Location of the table, layout of its files, and when a file becomes final: with every epoch, unless a
     `rolling_policy` is set. Each time the table gets a new version. Rows in files that are not final are stored with
     the pipeline's state."""
+
+    added: ClassVar[frozenset[str]] = frozenset({"time_pattern", "watermark_expiration"})
 
     path: WritablePath = Option(
         description="Directory of the table, which is created if it does not exist; or a bucket: "
