@@ -109,6 +109,7 @@ LONG = (
     "spark/test_nothing_closes.py::test_windows_of_several_grids_and_windows_of_windows_all_end",
     "s3/test_tools_of_a_state_in_a_bucket.py",
     "s3/test_whole_state_in_a_bucket.py::test_an_epoch_sends_few_requests",
+    "s3/test_whole_state_in_a_bucket.py::test_killed_drivers_whose_disk_is_gone_lose_and_double_nothing",
     "s3/test_whole_state_in_a_bucket.py::test_run_that_another_one_has_replaced_writes_nothing",
     "spark/test_operator_numbers.py::test_spark_numbers_them_from_the_top_down_branch_by_branch",
     "spark/test_rehearsal.py::test_a_new_column_and_a_new_sink_make_no_difference_and_are_named",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -173,3 +178,38 @@ def test_tools_that_read_a_folder_refuse_a_bucket(verb: list[str], capsys: pytes
     with pytest.raises(SystemExit):
         main([*verb, "s3://bucket/state"])
     assert "is in a bucket, and must be on this machine" in capsys.readouterr().err
+
+
+def test_killed_drivers_whose_disk_is_gone_lose_and_double_nothing(bucket: Store, tmp_path: Path) -> None:
+    """Five times: kill -9 of the driver with its JVM, deletion of its folder, a start in another one."""
+    (tmp_path / "q.sql").write_text(script(bucket, 600))
+    for cycle in range(5):
+        assert run_elsewhere(bucket, tmp_path, f"machine-{cycle}", kill_after=2) == -signal.SIGKILL
+    assert run_elsewhere(bucket, tmp_path, "last", kill_after=None) == 0
+    assert is_whole(bucket, 60)
+
+
+def run_elsewhere(bucket: Store, folder: Path, machine: str, *, kill_after: int | None) -> int:
+    """Run `arroyo run` with a temporary directory of its own, which is removed afterwards."""
+    scratch = folder / machine
+    scratch.mkdir()
+    command = [sys.executable, "-m", "engine", "run", str(folder / "q.sql"), "--json-progress", "--parallelism", "2"]
+    command += ["--state-dir", f"s3://{bucket.bucket}/state", "--max-epoch-rows", "10", "--set", "linger=0 seconds"]
+    environment = {**os.environ, "TMPDIR": str(scratch), "ARROYO_STATE_LEASE": "3"}
+    with (folder / f"{machine}.log").open("wb") as log:
+        driver = subprocess.Popen(
+            command, env=environment, stdout=log, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert driver.stderr is not None
+        epochs, said = 0, []
+        for line in driver.stderr:
+            said.append(line)
+            epochs += line.startswith("{")
+            if epochs == kill_after:
+                os.killpg(driver.pid, signal.SIGKILL)
+        code = driver.wait()
+        driver.stderr.close()
+    # what the JVM still deletes at its end may be gone meanwhile
+    shutil.rmtree(scratch, ignore_errors=True)
+    assert code in (0, -signal.SIGKILL), "".join(said)
+    return code
