@@ -11,6 +11,7 @@ from pydantic import Field as Option
 from pydantic import SecretStr, model_validator
 
 from engine.connectors.base import Options
+from engine.errors import message_of
 
 
 class TlsOptions(Options):
@@ -60,7 +61,7 @@ def client_context(options: TlsOptions, host: str) -> NamedContext:
             _load_chain(context, options.tls_cert, options.tls_key.get_secret_value())
     except ssl.SSLError as wrong:
         raise ValueError(
-            f"a certificate or key of 'tls.ca', 'tls.cert' and 'tls.key' cannot be read: {wrong}"
+            f"a certificate or key of 'tls.ca', 'tls.cert' and 'tls.key' cannot be read: {message_of(wrong)}"
         ) from wrong
     return context
 

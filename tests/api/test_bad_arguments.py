@@ -28,6 +28,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "rehearse": ["{script}", "--state-dir", "{script}"],
     "upgrade": ["{script}", "--rehearse", "--state-dir", "{script}"],
     "serve": ["--port", "0"],
+    "doctor": ["storage", "{script}"],
     "deploy": ["{script}"],
     "list": [],
     "show": ["orders"],
