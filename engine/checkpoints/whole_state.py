@@ -26,6 +26,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
 from engine.checkpoints import manifest, spark_log
 from engine.checkpoints.layout import StatePaths
@@ -179,6 +180,7 @@ def _inner(value: object) -> str:
     return str(path)
 
 
+_Versions: TypeAlias = Mapping[int, list[tuple[str | None, str]]]
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]+))?\.(zip|changelog|delta|snapshot)")
 
 
@@ -226,15 +228,28 @@ def missing_versions(checkpoint: Path, epoch: int) -> Iterator[tuple[Partition, 
     have."""
     listed = state_files(checkpoint).sizes()
     for partition, ids in ids_of_partitions(spark_log.read_committed(checkpoint, epoch)).items():
-        versions = _versions(listed, partition.folder)
-        for version in range(epoch + 1, 0, -1):
-            wanted = ids if version == epoch + 1 else _ids_of(checkpoint, version, partition)
-            files = [kind for id_, kind in versions.get(version, ()) if id_ is None or not wanted or id_ in wanted]
-            if not files:
-                yield partition, version, ", ".join(sorted(wanted))
+        stores = _stores(listed, partition.folder)
+        if len(stores) < len(ids):
+            yield partition, epoch + 1, ", ".join(sorted(ids))
+            continue
+        for versions in stores.values():
+            if (missing := _missing_version(checkpoint, partition, epoch, ids, versions)) is not None:
+                yield partition, *missing
                 break
-            if "zip" in files or "snapshot" in files:
-                break
+
+
+def _missing_version(
+    checkpoint: Path, partition: Partition, epoch: int, ids: frozenset[str], versions: _Versions
+) -> tuple[int, str] | None:
+    """Return the newest version that a store needs for an epoch and lacks, with the id that its name would have."""
+    for version in range(epoch + 1, 0, -1):
+        wanted = ids if version == epoch + 1 else _ids_of(checkpoint, version, partition)
+        files = [kind for id_, kind in versions.get(version, ()) if id_ is None or not wanted or id_ in wanted]
+        if not files:
+            return version, ", ".join(sorted(wanted))
+        if "zip" in files or "snapshot" in files:
+            return None
+    return None
 
 
 def lacking(checkpoint: Path, epoch: int) -> str | None:
@@ -252,12 +267,15 @@ def lacking(checkpoint: Path, epoch: int) -> str | None:
     return None
 
 
-def _versions(files: Iterable[Path], folder: Path) -> Mapping[int, list[tuple[str | None, str]]]:
-    versions: dict[int, list[tuple[str | None, str]]] = {}
+def _stores(files: Iterable[Path], folder: Path) -> Mapping[Path, _Versions]:
+    """Return the versions of each store of a partition: one in its folder, or several with a folder each, as a join of
+    Spark has them."""
+    stores: dict[Path, dict[int, list[tuple[str | None, str]]]] = {}
     for path in files:
-        if path.parent == folder and (match := _VERSIONED.fullmatch(path.name)):
+        if folder in (path.parent, path.parent.parent) and (match := _VERSIONED.fullmatch(path.name)):
+            versions = stores.setdefault(path.parent, {})
             versions.setdefault(int(match[1]), []).append((match[2], match[3]))
-    return versions
+    return stores or {folder: {}}
 
 
 def _ids_of(checkpoint: Path, version: int, partition: Partition) -> frozenset[str]:

@@ -96,3 +96,23 @@ def test_kept_states_are_whole_until_their_changelogs_are_gone(archive: Path, tm
 
     has_state = (checkpoint / "state").is_dir()
     assert (lacking(checkpoint, epoch) is not None) == has_state
+
+
+def test_each_store_of_a_join_of_spark_is_looked_at(tmp_path: Path) -> None:
+    ids = ["aa", "bb"]
+    (tmp_path / "commits").mkdir()
+    commit = {"nextBatchWatermarkMs": 0, "stateUniqueIds": {"0": [ids]}}
+    for epoch in (0, 1):
+        (tmp_path / "commits" / str(epoch)).write_text(f"v2\n{json.dumps(commit)}")
+    partition = tmp_path / "state" / "0" / "0"
+    for store, id_ in zip(("left-keyToNumValues", "right-keyToNumValues"), ids, strict=True):
+        (partition / store).mkdir(parents=True)
+        for version in (1, 2):
+            (partition / store / f"{version}_{id_}.changelog").touch()
+    assert lacking(tmp_path, 1) is None
+
+    (partition / "right-keyToNumValues" / "2_bb.changelog").unlink()
+
+    assert "operator 0, partition 0 has no changelog or snapshot of version 2" in str(lacking(tmp_path, 1))
+    remove(partition / "right-keyToNumValues", ".changelog")
+    assert "operator 0, partition 0" in str(lacking(tmp_path, 1))
