@@ -155,7 +155,7 @@ def test_a_stream_tells_of_a_change_as_it_happens(plane: Plane) -> None:
     plane.run("orders")
     cursor = read(plane)["cursor"]
     events: list[dict[str, str]] = []
-    reader = threading.Thread(target=lambda: events.extend(stream(plane, cursor, seconds=1.5)))
+    reader = threading.Thread(target=lambda: events.extend(stream(plane, cursor, seconds=5)))
 
     reader.start()
     while plane.context.changes.feed._readers == 0:
