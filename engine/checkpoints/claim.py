@@ -193,7 +193,7 @@ def _take_generation(paths: StatePaths, assigned: int | None) -> int:
     generation = newest + 1 if assigned is None else assigned
     if generation < newest:
         raise SupersededError(
-            f"generation {generation} was replaced by {newest}", hint="nothing is lost: the newer run goes on"
+            f"generation {generation} was replaced by {newest}", hint="nothing is lost: the newer run continues"
         )
     write_text(paths.generation, str(generation))
     return generation

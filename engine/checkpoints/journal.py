@@ -1,7 +1,7 @@
 """The journal of a state directory in a bucket: how a run opens it, appends to it, and notices that it was replaced.
 
     run P   claim 41, change 42, change 43, and sleeps
-    run Q   reads 41 to 43, creates 44 as its claim, puts the files into an empty folder, and goes on: change 45
+    run Q   reads 41 to 43, creates 44 as its claim, puts the files into an empty folder, and continues: change 45
     run P   wakes, and creates 44: it is taken, and P ends with SupersededError before it writes anything else
 
 See docs/decisions/a-state-in-a-bucket-is-a-journal.md.
@@ -98,7 +98,7 @@ class Journal:
                 raise self._superseded()
 
     def refuse_lost(self) -> None:
-        """Raise SupersededError if it is known that another run has the state; send no request."""
+        """Raise SupersededError if another run is known to have the state; send no request."""
         if self.lease.is_lost:
             raise self._superseded()
 
@@ -156,7 +156,7 @@ class Journal:
 
     def _superseded(self) -> SupersededError:
         return SupersededError(
-            f"another run has taken over the state in {self.storage}", hint="nothing is lost: the newer run goes on"
+            f"another run has taken over the state in {self.storage}", hint="nothing is lost: the newer run continues"
         )
 
 
@@ -164,7 +164,7 @@ def read_journal(storage: Storage) -> JournaledState:
     """Return the content of a journal; its last record has the number 0 if it is empty."""
     for _ in range(_READS):
         names = storage.list(f"{_RECORDS}/")
-        # listed after the records: a snapshot that is written in between has those that are gone
+        # listed after the records: a snapshot that is written meanwhile has the deleted ones
         snapshot = max(map(_number, storage.list(f"{_SNAPSHOTS}/")), default=0)
         numbers = sorted(number for number in map(_number, names) if number > snapshot)
         if numbers and numbers != list(range(snapshot + 1, numbers[-1] + 1)):

@@ -133,7 +133,7 @@ def wait_until_free(
         )
         promised = float(lease["seconds"])
     except (ValueError, KeyError, TypeError):
-        return seen  # damaged: it is written anew, and the journal fences
+        return seen  # damaged: the next renewal replaces it, and the journal fences
     if is_free:
         return seen
     end = clock() + promised

@@ -204,7 +204,7 @@ def a_range_has_at_most_as_many_slices_as_tasks(of: Table, count: int) -> None:
 
 
 def a_commit_may_name_no_partition(of: Table, count: int) -> None:
-    """Check that a source that is told of commits takes one from before its first partition was found."""
+    """Check that `acknowledge` accepts a commit that names no partition."""
     reader = _source(of)
     if isinstance(reader, CommitListener):
         reader.acknowledge({})

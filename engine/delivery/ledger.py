@@ -134,7 +134,7 @@ def superseded(newer: int, older: int) -> SupersededError:
     """Return the error for a run that a newer one has replaced."""
     return SupersededError(
         f"generation {newer} of this job has taken over from generation {older}",
-        hint="nothing is lost: the newer run goes on; if there should be only this one, look for a second driver",
+        hint="nothing is lost: the newer run continues; if there should be only this one, look for a second driver",
     )
 
 

@@ -1,4 +1,4 @@
-"""State directories that are mirrored: what becomes durable here becomes durable elsewhere, before the run goes on.
+"""State directories that are mirrored: each durable change is stored elsewhere before the run continues.
 
     sync_directory(/s/sinks/out/ledger)      /s is mirrored: its mirror stores what has changed below /s, and returns
     sync_directory(/s/sinks/out/ledger)      /s is an ordinary state directory: nothing more happens
@@ -54,7 +54,7 @@ def look_for_successor(path: Path) -> None:
 
 
 def refuse_lost(path: Path) -> None:
-    """Raise SupersededError if it is known that another run has the mirrored directory of `path`; ask nobody."""
+    """Raise SupersededError if another run is known to have the mirrored directory of `path`; send no request."""
     if _mirrors and (mirror := _mirror_of(path)) is not None:
         mirror.refuse_lost()
 

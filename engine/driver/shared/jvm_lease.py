@@ -77,7 +77,7 @@ def host_mark(directory: Path) -> str:
 
 
 def make_private(directory: Path) -> None:
-    """Have that directory, which nobody but this user can enter."""
+    """Create the directory, which only this user can enter."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     if not is_private(directory):
